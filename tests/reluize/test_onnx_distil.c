@@ -417,6 +417,107 @@ static void check_wrong_labels(void)
     run_end(&r);
 }
 
+/* A network whose first convolution makes scale·(c - shift) in place of c. */
+static memory_file scaled_file(int smooth, float scale, float shift)
+{
+    static const int64_t x[] = { 1, 3, 8, 8 }, w1[] = { 8, 3, 3, 3 }, w2[] = { 6, 8, 1, 1 };
+    memory_file graph = { NULL, 0, 0 };
+    float w[216], b[8];
+    state = 3;
+    build_value(&graph, BUILD_INPUT, "x", ONNX_F32, 4, x);
+    for (int i = 0; i < 216; i++)
+        w[i] = scale * (float)(0.4 * draw());
+    for (int i = 0; i < 8; i++)
+        b[i] = scale * ((float)(0.4 * draw()) - shift);
+    build_initializer(&graph, "w1", ONNX_F32, 4, w1, w, sizeof w);
+    build_initializer(&graph, "b1", ONNX_F32, 1, w1, b, sizeof b);
+    add_weight(&graph, "w2", 4, w2, 1);
+    build_node(&graph, "Conv", "x w1 b1", "c1", "pads=1,1,1,1");
+    if (smooth)
+        build_node(&graph, "Sigmoid", "c1", "s1", "");
+    build_node(&graph, smooth ? "Mul" : "Relu", smooth ? "c1 s1" : "c1", "g1", "");
+    build_node(&graph, "Conv", "g1 w2", "y", "");
+    build_value(&graph, BUILD_OUTPUT, "y", ONNX_F32, -1, NULL);
+    return build_model(&graph, 8, 13);
+}
+
+static run scaled_begin(const onnx_distil_map *map, float scale, float shift)
+{
+    onnx_distil_options o = onnx_distil_defaults();
+    run r;
+    memset(&r, 0, sizeof r);
+    r.file[0] = scaled_file(1, 1, 0);
+    r.file[1] = scaled_file(0, scale, shift);
+    for (int k = 0; k < 2; k++)
+        r.graph[k] = onnx_graph_open(r.file[k].data, r.file[k].size, NULL, NULL, said);
+    o.map = map;
+    o.maps = map ? 1 : 0;
+    r.d = onnx_distil_begin(r.graph[0], r.graph[1], &o, said);
+    return r;
+}
+
+/* Inner values that the conversion gave another scale are compared at that scale. */
+static void check_map(void)
+{
+    static const float scale[8] = { 2, 2, 2, 2, 2, 2, 2, 2 };
+    static const float shift[8] = { 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f };
+    onnx_distil_map map = { 0, -3, 8, scale, shift };
+    double inner[2] = { -1, -1 };
+    for (int with = 0; with < 2; with++) {
+        run r = scaled_begin(NULL, 2, 0.1f);
+        onnx_distil_loss loss = { 0, 0, 0 };
+        for (int v = 0; v < r.graph[0]->values; v++) {
+            if (r.graph[0]->value[v].name.n == 2 && !memcmp(r.graph[0]->value[v].name.p, "c1", 2))
+                map.value = v;
+        }
+        run_end(&r);
+        r = scaled_begin(with ? &map : NULL, 2, 0.1f);
+        set_input(r.d, 0, 7);
+        if (!onnx_distil_pass(r.d, 1, 0, &loss))
+            inner[with] = loss.inner;
+        run_end(&r);
+    }
+    check(inner[0] > 0.5 && inner[1] >= 0 && inner[1] < 1e-10, "values of another scale agree",
+          "their loss is %g, without their scale %g", inner[1], inner[0]);
+}
+
+/* The first step moves the weights of a channel by the rate, as a root of the mean square, and each
+   as its gradient says. */
+static void check_channels(void)
+{
+    static float before[216], after[216];
+    run r = scaled_begin(NULL, 1, 0);
+    onnx_distil_loss loss = { 0, 0, 0 };
+    double norm = 0, square = 0, largest = 0, rate = 1e-3;
+    for (int k = 0; k < 2; k++) {
+        memory_file f = written_by(&r);
+        onnx_graph *g = onnx_graph_open(f.data, f.size, NULL, NULL, said);
+        for (int i = 0; i < g->constants; i++) {
+            if (g->constant[i].count == 216)
+                onnx_constant_read(g->constant + i, k ? after : before);
+        }
+        onnx_graph_close(g);
+        free(f.data);
+        if (k)
+            break;
+        onnx_distil_begin_step(r.d);
+        set_input(r.d, 0, 7);
+        onnx_distil_pass(r.d, 1, 1, &loss);
+        onnx_distil_update(r.d, rate);
+        onnx_distil_keep(r.d);
+    }
+    for (int i = 0; i < 27; i++)
+        norm += (double)before[i] * (double)before[i];
+    for (int i = 0; i < 27; i++) {
+        const double moved = fabs((double)after[i] - (double)before[i]) / sqrt(norm) / rate;
+        square += moved * moved / 27;
+        largest = moved > largest ? moved : largest;
+    }
+    check(fabs(sqrt(square) - 1) < 1e-2 && largest > 1.2, "weights of a channel move together",
+          "by %g rates, the largest by %g", sqrt(square), largest);
+    run_end(&r);
+}
+
 int main(void)
 {
     for (int k = 0; k < KINDS; k++)
@@ -428,5 +529,7 @@ int main(void)
     for (int k = 0; k <= PROBABILITIES; k++)
         check_labels((kind)k);
     check_wrong_labels();
+    check_map();
+    check_channels();
     return check_end();
 }

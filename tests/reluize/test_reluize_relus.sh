@@ -37,11 +37,13 @@ int main(int argc, char **argv)
 }
 C
 for name in perceptron images normalised; do
-    for relus in 2 3; do
+    for relus in 1 2 3; do
         net=${name}$relus
-        $out/reluize $out/$name.onnx --data $out/$name.npy --relus $relus -o $out/$net.onnx --c $out/$net.c --c8 $out/${net}_8.c --h \
+        line=
+        [ $relus = 1 ] && line=--line
+        $out/reluize $out/$name.onnx --data $out/$name.npy --relus $relus $line -o $out/$net.onnx --c $out/$net.c --c8 $out/${net}_8.c --h \
             --int8 $out/$net.int8.onnx --quiet > $out/stdout 2> $out/stderr
-        verdict $? "$name with $relus ReLUs a gate is written as C files and in 8 bits" "$(tail -n 1 $out/stderr)" || continue
+        verdict $? "$name with $relus ReLUs a gate $line is written as C files and in 8 bits" "$(tail -n 1 $out/stderr)" || continue
         outputs $net $name > $out/stdout 2>&1 && outputs $net.int8 $name > $out/stdout 2>&1
         verdict $? "$name: the converted files are evaluated" "$(tail -n 1 $out/stdout)"
         $CC -std=c99 -O1 -DNET="\"$net.h\"" -DNAME=$net $out/main.c $out/$net.c -o $out/$net -lm && $out/$net $out/$name.npy $out/$net.raw
@@ -95,7 +97,7 @@ lines = sum(g['line'] for g in r['gates'])
 assert all(ways[r['written']] <= held for held in ways.values()), ways
 assert r['relus_written'] == sum(g['relus'] for g in r['gates']) and r['relus_alone'] == r['relus_written'] + 2 * lines, r['relus_alone']
 print(len(ways), sum(1 for g in r['gates'] if g['relus']), r['relus_written'], lines, max(g['relus'] for g in r['gates']))" $1; }
-for options in '--relus 1' '--relus 2' '--relus 2 --no-line' '--average 2' '--average 2.5 --relus 3 --no-line'; do
+for options in '--relus 1' '--line' '--relus 2' '--relus 2 --no-line' '--average 2' '--average 2.5 --relus 3 --no-line'; do
     $out/reluize $out/rows.onnx --data $out/rows.npy --kept 0,0.3 $options -o $out/chosen.onnx --report $out/chosen.json --quiet \
         > $out/chosen.txt 2> $out/stderr && said $out/chosen.json > $out/said 2> $out/stderr
     verdict $? "$options: no way is nearer on held-out samples than the one that is written; its ReLUs are counted" "$(tail -n 1 $out/stderr)"
@@ -103,7 +105,8 @@ for options in '--relus 1' '--relus 2' '--relus 2 --no-line' '--average 2' '--av
     [ $relus = 1 ] && written='by 1 ReLU,' || written="by $relus ReLUs,"
     grep -q "$written" $out/chosen.txt && grep -q 'held-out training samples, .*: \(cold swap\|fitted ReLUs\) ' $out/chosen.txt &&
         case $options in
-        '--relus 1') [ $relus = $gates ] ;;
+        '--relus 1') [ $relus = $gates ] && [ $lines = 0 ] ;;
+        --line) [ $relus = $gates ] && [ $lines = $gates ] && grep -q "alone these are $((3 * gates)) ReLUs" $out/chosen.txt ;;
         '--relus 2') [ $relus = $((2 * gates)) ] && [ $lines = $gates ] && grep -q "alone these are $((4 * gates)) ReLUs" $out/chosen.txt ;;
         '--relus 2 --no-line') [ $relus = $((2 * gates)) ] && [ $lines = 0 ] && ! grep -q 'alone these are' $out/chosen.txt ;;
         '--average 2') [ $relus = $((2 * gates)) ] ;;
@@ -111,6 +114,7 @@ for options in '--relus 1' '--relus 2' '--relus 2 --no-line' '--average 2' '--av
         esac
     verdict $? "$options: the report says so" "$(cat $out/said $out/chosen.txt)"
 done
+code=2 refused '--line and --no-line' $out/reluize $out/rows.onnx --data $out/rows.npy --line --no-line -o $out/no.onnx --quiet
 code=2 refused 'average' $out/reluize $out/rows.onnx --data $out/rows.npy --average 3 --relus 2 -o $out/no.onnx --quiet
 code=2 refused 'average' $out/reluize $out/rows.onnx --data $out/rows.npy --average 2 --within 0.1 -o $out/no.onnx --quiet
 code=1 refused 'column' $out/reluize $out/rows.onnx --data $out/rows.npy --kept 4,0.3 -o $out/no.onnx --quiet

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: MIT-0
-# detector_boxes.py ONNX_RUN ORIGINAL.onnx IMAGES.npy OTHER.onnx...: how many boxes of a YOLOX detector another file has in common
-# with it. Images are (n, 3, rows, columns) of bytes, as the detector takes them. Boxes are the rows with a score of
-# 0.3 and more after suppression, class by class, at an overlap of 0.65. Two boxes are the same where they have one class and overlap
-# by half. Prints boxes of both, those in common, and F1 with a bootstrap interval over the images. Needs NumPy.
+# detector_boxes.py ONNX_RUN ORIGINAL.onnx IMAGES.npy OTHER.onnx... [--labels LABELS.json]: how near other files are to a YOLOX detector.
+# Images are (n, 3, rows, columns) of bytes, as the detector takes them.
+#
+# For each file: the boxes that it has in common with the original, and their F1. Boxes are the rows with a score of 0.3 and more after
+# suppression, class by class, at an overlap of 0.65. Two boxes are the same where they have one class and overlap by half.
+# --labels: boxes in COCO's form, for images that are those of its file names in their order, scaled to fit and put at the upper left
+# (detector_photos.py). Then also the original's and each file's mAP50:95 and mAP50, in per cent, as COCO defines them: precision at
+# 101 recalls, of boxes with a score of 0.001 and more, at most 100 of an image; crowds are no objects, and no box in them is wrong.
+# Intervals are bootstraps over the images. Needs NumPy.
+import argparse
+import json
 import os
 import subprocess
-import sys
 import tempfile
 
 import numpy as np
+
+SCORE, LEAST_SCORE, SUPPRESSED, SAME, MOST = 0.3, 0.001, 0.65, 0.5, 100
+OVERLAPS = np.arange(0.5, 0.96, 0.05)
+RECALLS = np.linspace(0, 1, 101)
 
 
 def evaluated(program, model, image, folder):
@@ -36,27 +46,29 @@ def overlap(a, b):
     return both / (np.prod(a[:, 2:] - a[:, :2], 1) + np.prod(b[2:] - b[:2]) - both + 1e-9)
 
 
-def boxes(y, rows, columns):
+def boxes(y, rows, columns, least=SCORE):
     """Rows (class, score, corners), the highest score first."""
     cells, strides = grid(rows, columns)
     middle, size = (y[:, :2] + cells) * strides, np.exp(np.minimum(y[:, 2:4], 20)) * strides
     scores = y[:, 4:5] * y[:, 5:]
-    which = scores.argmax(1)
-    score = scores.max(1)
-    found = np.concatenate([which[:, None], score[:, None], middle - size / 2, middle + size / 2], 1)[score >= 0.3]
-    found, kept = found[np.argsort(-found[:, 1], kind='stable')], []
-    for box in found:
-        same = [k for k in kept if k[0] == box[0]]
-        if not same or overlap(np.array(same)[:, 2:], box[2:]).max() <= 0.65:
-            kept.append(box)
-    return kept
+    found = np.concatenate([scores.argmax(1)[:, None], scores.max(1)[:, None], middle - size / 2, middle + size / 2], 1)
+    found = found[found[:, 1] >= least]
+    kept = []
+    for which in np.unique(found[:, 0]):
+        left = found[found[:, 0] == which]
+        left = left[np.argsort(-left[:, 1], kind='stable')]
+        while len(left):
+            kept.append(left[0])
+            left = left[1:][overlap(left[1:, 2:], left[0, 2:]) <= SUPPRESSED]
+    return sorted(kept, key=lambda box: -box[1])
 
 
+# ---- boxes in common ----
 def common(a, b):
     """How many boxes of a have one of their own in b."""
     left, n = list(b), 0
     for box in a:
-        fits = [k for k, other in enumerate(left) if other[0] == box[0] and overlap(other[None, 2:], box[2:])[0] >= 0.5]
+        fits = [k for k, other in enumerate(left) if other[0] == box[0] and overlap(other[None, 2:], box[2:])[0] >= SAME]
         if fits:
             left.pop(fits[0])
             n += 1
@@ -68,18 +80,135 @@ def f1(counts):
     return 100 * 2 * both / max(a + b, 1)
 
 
+# ---- COCO's precision ----
+class Labels:
+    """The objects of each image: classes, corners at the size of the images, and whether they are crowds."""
+
+    def __init__(self, path, rows, columns):
+        with open(path, encoding='utf-8') as f:
+            said = json.load(f)
+        order = {c['id']: k for k, c in enumerate(sorted(said['categories'], key=lambda c: c['id']))}
+        self.objects = []
+        for image in sorted(said['images'], key=lambda i: i['file_name']):
+            factor = min(rows / image['height'], columns / image['width'])
+            self.objects.append([(order[a['category_id']], np.array(a['bbox']) * factor, a['iscrowd']) for a in said['annotations']
+                                 if a['image_id'] == image['id']])
+
+    def matches(self, image, found):
+        """For each class of an image: how many objects, and of its boxes the scores, whether they are right, and whether they count, by
+        overlap."""
+        result = {}
+        for which in {int(o[0]) for o in self.objects[image]} | {int(box[0]) for box in found}:
+            objects = sorted((o for o in self.objects[image] if o[0] == which), key=lambda o: o[2])
+            mine = [box for box in found if box[0] == which]
+            right, counts = np.zeros((len(OVERLAPS), len(mine)), bool), np.ones((len(OVERLAPS), len(mine)), bool)
+            for t, least in enumerate(OVERLAPS):
+                self.match(objects, mine, least, right[t], counts[t])
+            result[which] = (sum(not o[2] for o in objects), np.array([box[1] for box in mine]), right, counts)
+        return result
+
+    @staticmethod
+    def match(objects, mine, least, right, counts):
+        """Gives each box, the highest score first, the object that it overlaps most; crowds only if there is no other, and several times."""
+        taken = set()
+        for b, box in enumerate(mine):
+            best, most = -1, least - 1e-10
+            for k, (_, corner, crowd) in enumerate(objects):
+                if k in taken or (crowd and best >= 0 and not objects[best][2]):
+                    continue
+                near = Labels.near(box[2:], corner, crowd)
+                if near >= most:
+                    best, most = k, near
+            if best >= 0 and objects[best][2]:
+                counts[b] = False
+            elif best >= 0:
+                taken.add(best)
+                right[b] = True
+
+    @staticmethod
+    def near(box, corner, crowd):
+        """Intersection over union; with a crowd, over the box."""
+        low, high = np.maximum(box[:2], corner[:2]), np.minimum(box[2:], corner[:2] + corner[2:])
+        both = np.prod(np.maximum(high - low, 0))
+        size = np.prod(box[2:] - box[:2])
+        return both / (size if crowd else size + np.prod(corner[2:]) - both)
+
+
+def precision(images):
+    """Mean average precision over all overlaps, and at 0.5, in per cent, of what Labels.matches has for some images."""
+    every = []
+    for which in {k for image in images for k in image}:
+        parts = [image[which] for image in images if which in image]
+        objects = sum(p[0] for p in parts)
+        if not objects:
+            continue
+        score = np.concatenate([p[1] for p in parts])
+        order = np.argsort(-score, kind='stable')
+        right, counts = (np.concatenate([p[k] for p in parts], 1)[:, order] for k in (2, 3))
+        every.append([average(right[t][counts[t]], objects) for t in range(len(OVERLAPS))])
+    every = np.array(every) if every else np.zeros((1, len(OVERLAPS)))
+    return 100 * every.mean(), 100 * every[:, 0].mean()
+
+
+def average(right, objects):
+    """Average precision of boxes in the order of their scores."""
+    found = np.cumsum(right)
+    recall, exact = found / objects, found / np.arange(1, len(right) + 1)
+    exact = np.maximum.accumulate(exact[::-1])[::-1]
+    at = np.searchsorted(recall, RECALLS, side='left')
+    return np.append(exact, 0)[at].mean()
+
+
+def interval(values, draws):
+    return np.percentile([values(d) for d in draws], [2.5, 97.5])
+
+
+def said_precision(name, matches, draws):
+    both = precision(matches)
+    low, high = interval(lambda d: precision([matches[i] for i in d])[0], draws)
+    print('%s: mAP50:95 %.1f (%.1f to %.1f), mAP50 %.1f' % (name, both[0], low, high, both[1]), flush=True)
+
+
+def said_difference(name, first, second, draws):
+    """The difference of two files on the same images."""
+    change = precision(second)[0] - precision(first)[0]
+    low, high = interval(lambda d: precision([second[i] for i in d])[0] - precision([first[i] for i in d])[0], draws)
+    print('%s: mAP50:95 beside the original %+.1f (%+.1f to %+.1f)' % (name, change, low, high), flush=True)
+
+
 def main():
-    program, original, images, others = sys.argv[1], sys.argv[2], np.load(sys.argv[3], mmap_mode='r'), sys.argv[4:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument('program')
+    parser.add_argument('original')
+    parser.add_argument('images')
+    parser.add_argument('others', nargs='*')
+    parser.add_argument('--labels')
+    args = parser.parse_args()
+    images = np.load(args.images, mmap_mode='r')
     rows, columns = images.shape[2:]
+    labels = Labels(args.labels, rows, columns) if args.labels else None
+    draws = np.random.RandomState(1).randint(len(images), size=(300 if labels else 1000, len(images)))
+    first, known = None, None
     with tempfile.TemporaryDirectory() as folder:
-        first = [boxes(evaluated(program, original, image, folder), rows, columns) for image in images]
-        for other in others:
-            second = [boxes(evaluated(program, other, image, folder), rows, columns) for image in images]
-            counts = np.array([[len(a), len(b), common(a, b)] for a, b in zip(first, second)])
-            draws = np.random.RandomState(1).randint(len(counts), size=(1000, len(counts)))
-            low, high = np.percentile([f1(counts[d]) for d in draws], [2.5, 97.5])
-            print('%s: %d boxes, %d in the original, %d in common, F1 %.1f (%.1f to %.1f)'
-                  % (os.path.basename(other), counts[:, 1].sum(), counts[:, 0].sum(), counts[:, 2].sum(), f1(counts), low, high), flush=True)
+        for model in [args.original] + args.others:
+            name = os.path.basename(model)
+            outputs = [evaluated(args.program, model, image, folder) for image in images]
+            found = [boxes(y, rows, columns) for y in outputs]
+            if first is None:
+                first = found
+            else:
+                counts = np.array([[len(a), len(b), common(a, b)] for a, b in zip(first, found)])
+                low, high = interval(lambda d, counts=counts: f1(counts[d]), draws)
+                print('%s: %d boxes, %d in the original, %d in common, F1 %.1f (%.1f to %.1f)'
+                      % (name, counts[:, 1].sum(), counts[:, 0].sum(), counts[:, 2].sum(), f1(counts), low, high), flush=True)
+            if labels:
+                matches = [labels.matches(i, boxes(y, rows, columns, LEAST_SCORE)[:MOST]) for i, y in enumerate(outputs)]
+                said_precision(name, matches, draws)
+                if known is None:
+                    known = matches
+                else:
+                    said_difference(name, known, matches, draws)
 
 
-main()
+if __name__ == '__main__':
+    main()

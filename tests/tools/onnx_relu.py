@@ -614,10 +614,40 @@ def test_slopes():
             f"PRelu of {name} is exact as a ReLU and a line", lines)
 
 
+def test_one():
+    """One fitted ReLU: its kink and slope are in the matrix before it, its constant in those behind it, unless something else reads
+    them. With a line it is a PRelu."""
+    data = normal(512, 3, 8, 8)
+
+    def net(file, head):
+        m = Model([3, 8, 8])
+        z = m.put("Conv", "x", normal(8, 3, 3, 3), normal(8), name="z", kernel_shape=[3, 3])
+        gate = silu(m, z)
+        head(m, z, gate, m.put("Conv", gate, normal(6, 8, 1, 1), normal(6), name="h", kernel_shape=[1, 1]))
+        m.save(file)
+
+    net("one", lambda m, z, gate, h: m.put("Identity", h, name="y"))
+    for options, gate in (([], "Relu"), (["--line"], "PRelu")):
+        model, lines = convert("one", data, "--fitted", *options)
+        say(ops(model) == ["Conv", gate, "Conv", "Identity"], f"one fitted ReLU {options} is one node", ops(model))
+    net("read_before", lambda m, z, gate, h: m.put("Concat", m.put("Abs", z), h, name="y", axis=1))
+    model, lines = convert("read_before", data, "--fitted")
+    say(ops(model) == ["Conv", "Sub", "Relu", "Mul", "Conv", "Abs", "Concat"], "kink and slope stay where others read the matrix", ops(model))
+    net("read_behind", lambda m, z, gate, h: m.put("Concat", gate, h, name="y", axis=1))
+    model, lines = convert("read_behind", data, "--fitted")
+    say(ops(model) == ["Conv", "Relu", "Add", "Conv", "Concat"], "the constant stays where others read the gate", ops(model))
+    m = Model([16])
+    mlp(m, gelu)
+    m.save("tokens")
+    model, lines = convert("tokens", normal(512, 16), "--fitted", "--line")
+    say(ops(model) == ["MatMul", "Add", "PRelu", "Gemm"], "one fitted ReLU behind a MatMul and its bias", ops(model))
+
+
 def evaluate(model, x):
     """The file's outputs by NumPy, of the operators that gates become and of MatMul."""
     values = {"": None, "x": x, **constants_of(model)}
-    kind = {"Relu": lambda a: np.maximum(a, 0), "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "MatMul": np.matmul}
+    kind = {"Relu": lambda a: np.maximum(a, 0), "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "MatMul": np.matmul,
+            "PRelu": lambda a, below: np.where(a < 0, below * a, a)}
     for n in model.graph.node:
         values[n.output[0]] = kind[n.op_type](*(values[i] for i in n.input))
     return values["y"]
@@ -671,7 +701,8 @@ def test_fitted():
             title = f"{count} fitted ReLUs{' and a line' if line else ''}"
             limit = 1.1 * best[count - 1] if count < 3 else 0.5 * best[1]
             say(error < limit, f"{title}: as near as the best of a dense grid", f"{error:.3g}, {best}")
-            say(ops(model).count("Relu") == count, f"{title}: so many ReLUs in the file", ops(model))
+            found = ops(model).count("PRelu" if line and count == 1 else "Relu")
+            say(found == count, f"{title}: so many ReLUs in the file", ops(model))
 
 
 def test_drift():
@@ -780,4 +811,5 @@ for groups, biased, summed in ((1, 1, 0), (2, 1, 1), (1, 0, 1)):
     test_by_rows(groups, biased, summed)
 test_statistics()
 test_branch()
+test_one()
 write_list()

@@ -170,8 +170,10 @@ static const char usage[] =
     "  --within NATS      the fewest ReLUs by layer with which the divergence from the original stays below\n"
     "                     NATS on held-out samples; at most 6 a gate, or what --relus says. Of outputs\n"
     "                     without classes: the mean change beside their deviation\n"
-    "  --no-line          several ReLUs alone. Without this, a term that is linear in the gate's input is\n"
-    "                     added to them: no ReLU in the file, an Add and a Mul\n"
+    "  --line             one ReLU and a term that is linear in the gate's input: a PRelu where the matrix\n"
+    "                     before the gate can take its kink and slope, else an Add and a Mul beside the ReLU\n"
+    "  --no-line          several ReLUs alone. Without this, they have such a term: no ReLU in the file, an\n"
+    "                     Add and a Mul\n"
     "  --leaky            replace leaky ReLUs (LeakyRelu, PRelu), too: by ReLU, or, with --relus 2 or more,\n"
     "                     by one ReLU and a linear term, which are the same function\n"
     "  --samples N        use only N training samples (4096 for the conversion, all for --epochs)\n"
@@ -210,7 +212,7 @@ static const char usage_distil[] =
     "  --augment          train with other images made of the images: mirrored, scaled, moved and, without\n"
     "                     labels, mixed\n"
     "  --train-size A[,B] with --augment: rows and columns of these images, smaller ones being faster\n"
-    "  --distil-rate R    the largest rate of --minutes and --steps (0.00003)\n\n";
+    "  --distil-rate R    the largest rate of --minutes and --steps (0.00006)\n\n";
 
 static const char usage_int8[] =
     "in 8 bits:\n"
@@ -345,6 +347,7 @@ static int *flag_option(const char *name)
            : !strcmp(name, "--quiet")   ? &option.quiet
            : !strcmp(name, "--raw")     ? &option.raw
            : !strcmp(name, "--biases")  ? &option.biases
+           : !strcmp(name, "--line")    ? &option.line
            : !strcmp(name, "--no-line") ? &option.no_line
            : !strcmp(name, "--leaky")   ? &option.leaky
            : !strcmp(name, "--augment") ? &option.augment
@@ -472,6 +475,8 @@ static int check_options(void)
     if (option.average > 0 && option.relus > 1 && option.average > (double)option.relus)
         return fail("--average %g is above --relus %ld, the most of a gate", option.average,
                     option.relus);
+    if (option.line && option.no_line)
+        return fail("--line and --no-line: give one of them");
     if (option.normalised && option.standard)
         return fail("--standard takes the place of --mean and --std");
     if (option.epochs && (option.minutes > 0 || option.steps))

@@ -97,7 +97,7 @@ typedef struct {
     size_t train_size[2]; /* rows and columns of images in distillation; 0: as the input */
     size_t size[2];       /* of open dimensions: rows and columns, or tokens; 0: not given */
     int standard, rival, headers, strict, quiet, raw, biases;
-    int no_line;                 /* ReLUs alone in place of a gate */
+    int line, no_line;           /* a linear term beside one ReLU; none beside several */
     int augment;                 /* distillation makes other images of images */
     int leaky;                   /* leaky ReLUs are replaced, too */
     int normalised;              /* --mean or --std is given */
@@ -107,7 +107,7 @@ typedef struct {
 /* clang-format off */
 #define RELUIZE_DEFAULTS                                                                  \
     { .batch = 64, .seed = 1, .relus = 1, .class_axis = -1, .kept = -1,    \
-      .bits = 8, .rate = 3e-4, .distil_rate = 3e-5, .std = { 1, 1, 1 }, .early = 20 }
+      .bits = 8, .rate = 3e-4, .distil_rate = 6e-5, .std = { 1, 1, 1 }, .early = 20 }
 /* clang-format on */
 extern reluize_options option;
 

@@ -103,20 +103,20 @@ static const member family[] = {
       { "", "" } },
 };
 
-/* Several ReLUs are fitted in any case. */
-static int are_several(void) { return option.relus > 1 && option.within <= 0; }
+/* Several ReLUs, and one with a line, are fitted in any case. */
+static int are_fitted(void) { return option.line || (option.relus > 1 && option.within <= 0); }
 
 enum { AS_THEY_WERE, FREE, HELD_BACK, HELD_BACK_MORE, MEMBERS }; /* matrices, of a family */
 
 /* Makes a way of plain gates or of fitted ones. */
 static int make_member(conversion *c, int k, int fitted, const int *plan, int thin)
 {
-    const int named = fitted || (are_several() && k == AS_THEY_WERE);
+    const int named = fitted || (are_fitted() && k == AS_THEY_WERE);
     const recipe how = { .key = family[k].key[named],
                          .name = family[k].name[named],
                          .more = family[k].more[named],
                          .what = family[k].what,
-                         .fitted = fitted,
+                         .fitted = fitted || option.line,
                          .ridge = family[k].ridge,
                          .plan = plan };
     return make(c, &how, thin);
@@ -155,7 +155,7 @@ static int add_ways(conversion *c, const int *plan, int plain)
         return add_family(c, 1, plan);
     if (add_family(c, 0, plan))
         return 1;
-    if (are_several())
+    if (are_fitted())
         return 0;
     return c->way[conversion_nearest(c, first)].held > c->way[first].held / 2
            && add_family(c, 1, plan);
@@ -179,7 +179,7 @@ static int try_ways(conversion *c, const int *plan, int plain)
     refit = c->ways - 1;
     if (is_halved(c, first))
         return 0;
-    if (plain && !are_several()) {
+    if (plain && !are_fitted()) {
         if (make_member(c, AS_THEY_WERE, 1, plan, THIN) || make_member(c, FREE, 1, plan, THIN))
             return 1;
         fitted = conversion_is_nearer(c->way + c->ways - 1, c->way + refit);
@@ -234,7 +234,7 @@ static int takes_long(const conversion *c)
 
 double conversion_candidates_cost(const conversion *c, int plain)
 {
-    const int families = plain && !are_several() ? 2 : 1;
+    const int families = plain && !are_fitted() ? 2 : 1;
     /* of a family one way leaves the matrices as they were */
     const double biases = plain && option.biases;
     return takes_long(c) ? (families * 1.7 + 2) / THIN + 1 + biases : families * 3.7 + biases;

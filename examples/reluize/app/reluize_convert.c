@@ -930,6 +930,13 @@ static int tell_progress(double done, double total, const char *what, void *user
     return show_progress((progress *)user, done, total, what);
 }
 
+/* As matrices the linear term costs two ReLUs, ReLU(z) - ReLU(-z). */
+static int has_line(void)
+{
+    const int several = option.relus > 1 || option.within > 0 || option.average > 0;
+    return option.line || (several && !option.no_line);
+}
+
 int conversion_gate_has_line(const onnx_relu_gate *gate)
 {
     size_t c;
@@ -949,7 +956,7 @@ static onnx_relu_options relu_options(const conversion *c, const recipe *how, pr
     o.thin = how->thin;
     o.elements = c->elements;
     o.leaky = option.leaky;
-    o.line = !option.no_line;
+    o.line = has_line();
     o.relus = option.within > 0 ? 1 : (int)option.relus;
     o.memory = (size_t)(option.memory * 1e9);
     o.seed = (uint64_t)option.seed;

@@ -46,6 +46,7 @@ typedef struct {
     uint64_t random;
     int64_t step, steps, seed, augment, checks, begins_cold;
     double minutes, seconds, nearest;
+    double measured; /* seconds of the measurements */
     distil_check check[DISTIL_CHECKS + 2];
 } distil_progress;
 
@@ -56,6 +57,8 @@ typedef struct {
     size_t slots, per_run;
     uint32_t *sample; /* training samples that are not held out */
     size_t samples;
+    onnx_distil_map *map; /* values of another scale */
+    size_t maps;
     distil_progress p;
     distil_check now; /* sums since the last check */
     size_t seen;
@@ -318,19 +321,32 @@ static int one_step(distil_run *r)
     return 0;
 }
 
+/* Whether it is time to measure. In a run by minutes, whose steps are as many as there is time for,
+   measurements take at most an eighth of it. */
+static int is_due(const distil_run *r, double part)
+{
+    const double gone = r->p.seconds + seconds() - r->begun;
+    if (part >= 1 || !r->p.checks)
+        return 1;
+    return part >= (double)r->p.checks / DISTIL_CHECKS
+           && (r->p.steps || r->p.measured * (1 + 1 / (double)r->p.checks) < gone / 8);
+}
+
 static int run_steps(distil_run *r)
 {
     r->begun = r->saved = seconds();
     load_state(r);
     for (;;) {
         const double part = run_part(r);
-        if (part >= (double)r->p.checks / DISTIL_CHECKS || part >= 1) {
+        if (is_due(r, part)) {
+            const double start = seconds();
             if (r->now.kept > 0) {
                 r->now.outputs /= r->now.kept;
                 r->now.inner /= r->now.kept;
             }
             if (check_held(r))
                 return 1;
+            r->p.measured += seconds() - start;
             show_run(r, 1);
         }
         if (part >= 1)
@@ -428,6 +444,48 @@ static void list_samples(distil_run *r)
     }
 }
 
+/* The value that the matrix before a gate makes, and whether its biases are in it. */
+static int value_before(const onnx_graph *g, int z, int *with_bias)
+{
+    const onnx_node *n = g->value[z].maker < 0 ? NULL : g->top.node + g->value[z].maker;
+    int k;
+    *with_bias = 1;
+    for (k = 0; n && onnx_is(&n->op, "Add") && k < 2; k++) {
+        const int maker = n->input[k] < 0 ? -1 : g->value[n->input[k]].maker;
+        if (maker >= 0 && onnx_is(&g->top.node[maker].op, "MatMul")) {
+            *with_bias = 0;
+            return n->input[k];
+        }
+    }
+    return z;
+}
+
+/* Lists the values of the original that the conversion gave another scale. */
+static void list_maps(distil_run *r, const way *w)
+{
+    const onnx_relu *relu = w->relu;
+    int k;
+    size_t c;
+    r->map = (onnx_distil_map *)allocate(relu ? (size_t)relu->gates + 1 : 1, sizeof *r->map);
+    for (k = 0; relu && k < relu->gates; k++) {
+        const onnx_relu_gate *gate = relu->gate + k;
+        onnx_distil_map *map = r->map + r->maps;
+        float *scale;
+        int with_bias;
+        if (!gate->folded)
+            continue;
+        scale = (float *)allocate(gate->channels, sizeof *scale);
+        for (c = 0; c < gate->channels; c++)
+            scale[c] = gate->slope[c] + gate->line[c];
+        map->value = value_before(r->c->graph, gate->gate->input, &with_bias);
+        map->axis = gate->channels > 1 ? gate->axis : 0;
+        map->channels = gate->channels;
+        map->scale = scale;
+        map->shift = with_bias ? gate->kink : NULL;
+        r->maps++;
+    }
+}
+
 static int open_run(distil_run *r)
 {
     onnx_distil_options o = onnx_distil_defaults();
@@ -445,12 +503,16 @@ static int open_run(distil_run *r)
     o.class_axis = r->c->class_axis;
     o.score = option.kept;
     o.labels = option.epochs > 0;
+    o.by_channel = !option.epochs;
     o.run = r->c->run->options;
     r->images = option.augment && r->c->graph->top.inputs == 1 && data_image(0, &a, &b, &a, &last);
     if (option.augment && !r->images)
         return fail("--augment is for a model with one input, of images");
     r->per_run = run_samples(r->c);
     list_samples(r);
+    list_maps(r, r->from);
+    o.map = r->map;
+    o.maps = r->maps;
     memcpy(r->p.mark, "reluize1", sizeof r->p.mark);
     r->p.seed = option.seed;
     r->p.random = (uint64_t)option.seed;
@@ -526,6 +588,9 @@ static int train(conversion *c, int from, const char *key, const char *text)
         remove(r->state);
     }
     onnx_distil_end(r->d);
+    while (r->maps)
+        free((float *)(uintptr_t)r->map[--r->maps].scale);
+    free(r->map);
     free(r->sample);
     free(r);
     return bad;

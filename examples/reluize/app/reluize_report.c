@@ -201,6 +201,15 @@ static void print_gates_that_stay(FILE *f, const conversion *c)
 }
 
 /* What became of the gates: how many were replaced, and what stays. */
+/* How to do without a linear term. */
+static const char *without_line(void)
+{
+    if (option.line || option.no_line)
+        return "";
+    return option.leaky ? "; --no-line does without it, except for leaky ReLUs"
+                        : "; --no-line does without it";
+}
+
 static void print_gates(FILE *f, const conversion *c)
 {
     const size_t relus = relus_of(c, 0), alone = relus_of(c, 1);
@@ -221,10 +230,7 @@ static void print_gates(FILE *f, const conversion *c)
         fprintf(f,
                 "Beside the ReLUs of %zu gate%s is a linear term, which is no ReLU in the file. As "
                 "matrices and ReLUs alone these are %zu ReLUs%s.\n",
-                (alone - relus) / 2, alone == relus + 2 ? "" : "s", alone,
-                option.no_line ? ""
-                : option.leaky ? "; --no-line does without it, except for leaky ReLUs"
-                               : "; --no-line does without it");
+                (alone - relus) / 2, alone == relus + 2 ? "" : "s", alone, without_line());
     }
     print_gates_that_stay(f, c);
 }

@@ -12,6 +12,10 @@
 #include "onnx_distil.h"
 #include "onnx_back_rule.h"
 
+/* How much Adam keeps of its moments in a step. */
+#define DISTIL_KEEP1 0.9
+#define DISTIL_KEEP2 0.999
+
 /* A constant of the student, stored in the flat arrays from `at` on. */
 typedef struct {
     int value;
@@ -23,7 +27,8 @@ typedef struct {
 /* A value that both networks have. */
 typedef struct {
     int original, student;
-    int is_output, index; /* index: of the output */
+    int is_output, index;       /* index: of the output */
+    const onnx_distil_map *map; /* of the original's value; NULL: none */
 } distil_target;
 
 typedef enum { LOSS_SQUARES, LOSS_PROBABILITIES, LOSS_LOGITS, LOSS_DETECTIONS } distil_kind;
@@ -46,6 +51,7 @@ struct onnx_distil {
     int targets, inner;                  /* inner: those that are no outputs */
     size_t count;                        /* of trained elements */
     float *scale, *v, *m, *s, *g, *best; /* weights are scale·v */
+    double *channel;                     /* sums by output channel of one constant */
     distil_slot *slot;
     distil_kind *kind;           /* by output */
     unsigned char **probability; /* by output and column of a detector */
@@ -63,6 +69,7 @@ onnx_distil_options onnx_distil_defaults(void)
     o.slots = 1;
     o.inner = 1;
     o.class_axis = -1;
+    o.by_channel = 1;
     o.score = -1;
     return o;
 }
@@ -219,6 +226,16 @@ static int onnx_distil_find(const onnx_graph *g, const deploy_span *name)
     return -1;
 }
 
+static const onnx_distil_map *onnx_distil_map_of(const onnx_distil *d, int value)
+{
+    size_t k;
+    for (k = 0; k < d->options.maps; k++) {
+        if (d->options.map[k].value == value)
+            return d->options.map + k;
+    }
+    return NULL;
+}
+
 static void onnx_distil_find_targets(onnx_distil *d)
 {
     const onnx_graph *g = d->student;
@@ -230,16 +247,14 @@ static void onnx_distil_find_targets(onnx_distil *d)
         t->is_output = 1;
         t->index = k;
     }
-    for (i = 0; i < g->top.nodes; i++) {
-        const onnx_node *n = g->top.node + i;
-        const int v = n->output[0];
-        const int o = v >= 0 && onnx_distil_is_matrix(n)
-                          ? onnx_distil_find(d->original, &g->value[v].name)
-                          : -1;
-        if (o < 0 || g->value[v].is_output || d->original->value[o].maker < 0
-            || !onnx_distil_is_matrix(d->original->top.node + d->original->value[o].maker))
+    for (i = 0; i < d->original->top.nodes; i++) {
+        const onnx_node *n = d->original->top.node + i;
+        const int o = n->outputs && onnx_distil_is_matrix(n) ? n->output[0] : -1;
+        const int v = o < 0 ? -1 : onnx_distil_find(g, &d->original->value[o].name);
+        if (v < 0 || g->value[v].is_output || g->value[v].maker < 0)
             continue;
         d->target[d->targets].student = v;
+        d->target[d->targets].map = onnx_distil_map_of(d, o);
         d->target[d->targets++].original = o;
         d->inner++;
     }
@@ -301,10 +316,15 @@ static void onnx_distil_spread(onnx_distil *d)
 static int onnx_distil_open_arrays(onnx_distil *d)
 {
     float *all = (float *)deploy_room(6 * d->count + 1, sizeof *all);
-    size_t i;
+    size_t most = 1, i;
     int k;
-    if (!all)
+    for (k = 0; k < d->weights; k++)
+        most = d->weight[k].channels > most ? d->weight[k].channels : most;
+    d->channel = (double *)deploy_room(most, sizeof *d->channel);
+    if (!all || !d->channel) {
+        free(all);
         return -1;
+    }
     d->scale = all;
     d->v = all + d->count;
     d->m = all + 2 * d->count;
@@ -342,7 +362,7 @@ onnx_distil *onnx_distil_begin(const onnx_graph *original, const onnx_graph *stu
         inputs += (size_t)student->top.node[i].inputs;
     d->weight = (distil_weight *)deploy_room(inputs, sizeof *d->weight);
     d->target =
-        (distil_target *)deploy_room((size_t)student->top.nodes + outputs, sizeof *d->target);
+        (distil_target *)deploy_room((size_t)original->top.nodes + outputs, sizeof *d->target);
     d->slot = (distil_slot *)deploy_room(o->slots, sizeof *d->slot);
     d->kind = (distil_kind *)deploy_room(outputs, sizeof *d->kind);
     d->probability = (unsigned char **)deploy_room(outputs, sizeof *d->probability);
@@ -379,6 +399,7 @@ void onnx_distil_end(onnx_distil *d)
     free(d->slot);
     free(d->target);
     free(d->weight);
+    free(d->channel);
     free(d->scale);
     free(d);
 }
@@ -794,6 +815,23 @@ static lgelu_status onnx_distil_compare_labels(const onnx_distil *d, distil_slot
 
 /* ---- [5] PASSES ---- */
 
+/* What the student is to give for a value of the original with a map. NULL: out of memory. */
+static onnx_tensor *onnx_distil_mapped(onnx_run *run, const onnx_distil_map *map,
+                                       const onnx_tensor *x)
+{
+    onnx_tensor *y = onnx_tensor_make(run, ONNX_F32, x->rank, x->dim);
+    size_t inner = 1, i;
+    int k;
+    for (k = map->axis ? x->rank + map->axis + 1 : x->rank; k < x->rank; k++)
+        inner *= (size_t)x->dim[k];
+    for (i = 0; y && i < y->count; i++) {
+        const size_t c = map->axis ? i / inner % map->channels : 0;
+        const float shift = map->shift ? map->shift[c] : 0;
+        ((float *)y->data)[i] = map->scale[c] * (((const float *)x->data)[i] - shift);
+    }
+    return y;
+}
+
 /* The losses of a slot's input and, in training, the gradients of its values. */
 static lgelu_status onnx_distil_compare(const onnx_distil *d, distil_slot *p)
 {
@@ -802,7 +840,7 @@ static lgelu_status onnx_distil_compare(const onnx_distil *d, distil_slot *p)
         const distil_target *t = d->target + k;
         const onnx_tensor *s = onnx_run_get(p->student_run, t->student);
         const onnx_tensor *o = onnx_run_get(p->original_run, t->original);
-        onnx_tensor *dy = NULL;
+        onnx_tensor *dy = NULL, *mapped = NULL;
         double loss;
         if (!s || !o || s->type != ONNX_F32 || o->type != ONNX_F32 || s->count != o->count)
             continue;
@@ -811,7 +849,13 @@ static lgelu_status onnx_distil_compare(const onnx_distil *d, distil_slot *p)
             if (!dy)
                 return LGELU_E_MEMORY;
         }
-        loss = onnx_distil_target_loss(d, t, dy ? (float *)dy->data : NULL, s, o);
+        if (t->map) {
+            mapped = onnx_distil_mapped(p->student_run, t->map, o);
+            if (!mapped)
+                return LGELU_E_MEMORY;
+        }
+        loss = onnx_distil_target_loss(d, t, dy ? (float *)dy->data : NULL, s, mapped ? mapped : o);
+        onnx_tensor_free(mapped);
         if (t->is_output)
             p->loss.outputs += loss;
         else
@@ -909,14 +953,52 @@ lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_dist
 
 /* ---- [6] STEPS ---- */
 
+/* One step of Adam for a constant whose channels share a second moment. bias1 and
+   bias2 are what the moments sum up to so far. */
+static void onnx_distil_by_channel(onnx_distil *d, const distil_weight *w, double rate,
+                                   double bias1, double bias2)
+{
+    const double count = (double)w->count / (double)w->channels;
+    double *sum = d->channel;
+    float *v = d->v + w->at, *m = d->m + w->at, *s = d->s + w->at;
+    const float *g = d->g + w->at;
+    size_t i;
+    memset(sum, 0, w->channels * sizeof *sum);
+    for (i = 0; i < w->count; i++) {
+        const double x = (double)g[i];
+        m[i] = (float)fma(DISTIL_KEEP1, (double)m[i], (1 - DISTIL_KEEP1) * x);
+        s[i] = (float)fma(DISTIL_KEEP2, (double)s[i], (1 - DISTIL_KEEP2) * x * x);
+        sum[i / w->inner % w->channels] += (double)s[i];
+    }
+    for (i = 0; i < w->count; i++) {
+        const double square = sum[i / w->inner % w->channels] / count / bias2;
+        v[i] = (float)fma(-rate, (double)m[i] / bias1 / (sqrt(square) + 1e-8), (double)v[i]);
+    }
+}
+
 void onnx_distil_update(onnx_distil *d, double rate)
 {
-    const lgelu_adamw adam = { (float)rate, 0.9f, 0.999f, 1e-8f, 0 };
+    const lgelu_adamw adam = { (float)rate, (float)DISTIL_KEEP1, (float)DISTIL_KEEP2, 1e-8f, 0 };
     const float by = 1 / (float)(d->inputs ? d->inputs : 1);
+    double bias1 = 1, bias2 = 1;
+    long step;
+    int k;
     size_t i;
     for (i = 0; i < d->count; i++)
         d->g[i] *= by;
-    lgelu_adamw_step(d->v, d->m, d->s, d->g, &adam, ++d->step, d->count);
+    d->step++;
+    for (step = 0; step < d->step; step++) {
+        bias1 *= DISTIL_KEEP1;
+        bias2 *= DISTIL_KEEP2;
+    }
+    for (k = 0; k < d->weights; k++) {
+        const distil_weight *w = d->weight + k;
+        if (d->options.by_channel && w->is_weight)
+            onnx_distil_by_channel(d, w, rate, 1 - bias1, 1 - bias2);
+        else
+            lgelu_adamw_step(d->v + w->at, d->m + w->at, d->s + w->at, d->g + w->at, &adam, d->step,
+                             w->count);
+    }
     onnx_distil_spread(d);
 }
 

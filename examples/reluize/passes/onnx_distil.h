@@ -49,13 +49,25 @@ extern "C" {
 
 typedef struct onnx_distil onnx_distil;
 
+/* An inner value v of the original, to which the student's value of the same name is
+   scale·(v - shift), by channel: onnx_relu_gate.folded. The arrays stay until onnx_distil_end. */
 typedef struct {
-    size_t slots;         /* inputs that are evaluated beside each other: threads */
-    double inner;         /* weight of the loss of inner values */
-    int output;           /* the output that has classes or detections */
-    int class_axis;       /* of that output; -1: it has no classes */
-    int labels;           /* 1: the loss is that of labels alone */
-    long score;           /* its column with the scores of rows; -1: the largest probability */
+    int value; /* of the original */
+    int axis; /* of its channels, counted from the last dimension as -1, -2, ...; 0: there is one */
+    size_t channels;
+    const float *scale, *shift; /* shift NULL: 0 */
+} onnx_distil_map;
+
+typedef struct {
+    size_t slots;   /* inputs that are evaluated beside each other: threads */
+    double inner;   /* weight of the loss of inner values */
+    int output;     /* the output that has classes or detections */
+    int class_axis; /* of that output; -1: it has no classes */
+    int labels;     /* 1: the loss is that of labels alone */
+    long score;     /* its column with the scores of rows; -1: the largest probability */
+    int by_channel; /* 1: one second moment for the weights of an output channel */
+    const onnx_distil_map *map; /* inner values of another scale in the student */
+    size_t maps;
     onnx_run_options run; /* threads and memory, of each slot */
 } onnx_distil_options;
 
@@ -99,7 +111,9 @@ void onnx_distil_begin_step(onnx_distil *d);
    those of the step. Returns a status. */
 lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_distil_loss *loss);
 
-/* One step of Adam from the mean of the gradients. */
+/* One step of Adam from the mean of the gradients. With by_channel, the second moment of a weight
+   is the mean of those of its output channel: weights whose gradients are small beside the others'
+   then move less than these, and not at random. */
 void onnx_distil_update(onnx_distil *d, double rate);
 
 /* Remembers the weights as they are now: those that onnx_distil_edit writes. */

@@ -37,6 +37,7 @@ static int onnx_relu_allocate(onnx_relu *c)
     s->differs = (unsigned char *)calloc(values, 1);
     s->direct = (unsigned char *)calloc(values, 1);
     s->live = (unsigned char *)calloc(values, 1);
+    s->absorbed = (unsigned char *)calloc(values, 1);
     s->pending = (int *)calloc(values, sizeof *s->pending);
     s->work = (onnx_tensor **)calloc(values, sizeof *s->work);
     s->order = (int *)calloc(nodes, sizeof *s->order);
@@ -47,8 +48,9 @@ static int onnx_relu_allocate(onnx_relu *c)
     s->pieces = (onnx_relu_pieces *)calloc(gates, sizeof *s->pieces);
     c->gate = (onnx_relu_gate *)calloc(gates, sizeof *c->gate);
     c->layer = (onnx_relu_layer *)calloc(nodes, sizeof *c->layer);
-    return s->differs && s->direct && s->live && s->pending && s->work && s->order && s->gate_of
-                   && s->matrix_of && s->add_of && s->matrix && s->pieces && c->gate && c->layer
+    return s->differs && s->direct && s->live && s->absorbed && s->pending && s->work && s->order
+                   && s->gate_of && s->matrix_of && s->add_of && s->matrix && s->pieces && c->gate
+                   && c->layer
                ? 0
                : -1;
 }
@@ -156,6 +158,7 @@ void onnx_relu_end(onnx_relu *c)
     free(s->differs);
     free(s->direct);
     free(s->live);
+    free(s->absorbed);
     free(s->pending);
     free(s->work);
     free(s->order);
@@ -906,6 +909,7 @@ static void onnx_relu_show(struct onnx_relu_space *s)
         r->slope = s->pieces[k].slope;
         r->base = s->pieces[k].base;
         r->line = s->pieces[k].line;
+        r->folded = s->pieces[k].is_folded;
     }
 }
 
@@ -919,6 +923,7 @@ lgelu_status onnx_relu_convert(onnx_relu *c)
     if (onnx_relu_prepare(c))
         return LGELU_E_MEMORY;
     onnx_relu_set_aside(s);
+    onnx_relu_find_absorbed(s);
     for (k = 0; k < s->matrices; k++)
         planned |= s->matrix[k].planned;
     if (planned && s->inputs < 8)

@@ -14,22 +14,23 @@
    How it works. The nodes are visited in topological order. For every batch both streams are kept:
    the values of the original, and those of the converted network as far as it has been changed. A
    gate (onnx_gates.h) is replaced by ReLU, or by K ReLUs, y = c + Σ aₖ·ReLU(z - tₖ), fitted for
-   each channel by least squares to what the original's gate gave. A MatMul, Gemm, Conv or
-   ConvTranspose with a constant weight, or a recurrent layer's input matrix, that reads a changed
-   value is solved for again by least squares (least_squares.h), so that it computes what the
-   original had: its own output, or, where only per-channel constants (a batch normalisation) stand
-   between it and a sum, the stream after the sum. Where a product follows a gate (GEGLU, SwiGLU),
-   that is the matrix which reads the product. A matrix that several nodes share is copied for each;
-   a weight that is computed from constants is computed first. A layer is changed only where
-   held-out rows come nearer.
+   each channel by least squares to what the original's gate gave. Kink and slope of one ReLU go
+   into the matrix before it where nothing else reads that. A MatMul, Gemm, Conv or ConvTranspose
+   with a constant weight, or a recurrent layer's input matrix, that reads a changed value is solved
+   for again by least squares (least_squares.h), so that it computes what the original had: its own
+   output, or, where only per-channel constants (a batch normalisation) stand between it and a sum,
+   the stream after the sum. Where a product follows a gate (GEGLU, SwiGLU), that is the matrix
+   which reads the product. A matrix that several nodes share is copied for each; a weight that is
+   computed from constants is computed first. A layer is changed only where held-out rows come
+   nearer.
 
    Values that no later node reads are freed. If both streams exceed the memory limit, fewer inputs
    are kept from there on, and the report says so.
 
    Copy onnx_relu.[ch], onnx_relu_matrix.c, onnx_relu_pieces.c, onnx_relu_effect.c,
-   onnx_relu_edit.c, onnx_relu_inside.h, onnx_rewrite.[ch], least_squares.[ch], onnx_gates.[ch],
-   onnx_layers.h, onnx_operator.h, onnx_run.h, onnx_graph.h, decimal.h and deploy.h beside lgelu.h.
-   malloc is called. */
+   onnx_relu_fold.c, onnx_relu_edit.c, onnx_relu_inside.h, onnx_rewrite.[ch], least_squares.[ch],
+   onnx_gates.[ch], onnx_layers.h, onnx_operator.h, onnx_run.h, onnx_graph.h, decimal.h and deploy.h
+   beside lgelu.h. malloc is called. */
 #ifndef ONNX_RELU_H
 #define ONNX_RELU_H
 #include "onnx_gates.h"
@@ -76,6 +77,7 @@ typedef struct {
        as -1, -2, ...; 0: one for all. NULL: it stays. */
     int axis;
     const float *kink, *slope, *base, *line;
+    int folded; /* one ReLU, and in the file the matrix before it makes (slope + line)·(z - kink) */
 } onnx_relu_gate;
 
 /* What was done with a matrix. */

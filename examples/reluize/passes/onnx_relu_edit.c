@@ -3,6 +3,7 @@
    onnx_relu_edit.c: see onnx_relu_inside.h. The edits of the file: new weights and biases, ReLUs in
    place of gates. */
 #include "onnx_relu_inside.h"
+#include "onnx_layers.h"
 #include "onnx_rewrite.h"
 
 enum { ONNX_RELU_NAME = ONNX_REWRITE_NAME };
@@ -10,6 +11,9 @@ enum { ONNX_RELU_NAME = ONNX_REWRITE_NAME };
 typedef struct {
     struct onnx_relu_space *s;
     onnx_rewrite r;
+    onnx_relu_matrix *before; /* by gate: the matrix before it that takes its kink and slope, */
+    unsigned char *folded;    /* by gate: if there is one, */
+    unsigned char *taken;     /* by node: and whether this is such a matrix */
 } onnx_relu_file;
 
 /* Adds an initializer and returns its name in `name`. */
@@ -210,6 +214,41 @@ static void onnx_relu_put_gate(onnx_relu_file *f, int k)
     onnx_rewrite_remove(&f->r, gate->node);
 }
 
+/* Writes ReLU(u) or PRelu(u), and a constant, where the matrix before makes u. */
+static void onnx_relu_put_folded(onnx_relu_file *f, int k)
+{
+    const onnx_gate *gate = f->s->gates.gate + k;
+    const onnx_relu_pieces *p = f->s->pieces + k;
+    const size_t n = p->channels;
+    char u[ONNX_RELU_NAME], y[ONNX_RELU_NAME], at[ONNX_RELU_NAME], constant[ONNX_RELU_NAME];
+    float *base = (float *)deploy_room(2 * n, sizeof *base), *below = base + n;
+    size_t c;
+    int has_base;
+    f->r.failed |= !base;
+    if (!base)
+        return;
+    for (c = 0; c < n; c++) {
+        base[c] = p->base[c] + onnx_times(p->line[c], p->kink[c]);
+        below[c] = p->line[c] / (p->slope[c] + p->line[c]);
+    }
+    has_base = !onnx_relu_all(base, n, 0);
+    onnx_rewrite_name(&f->r, gate->input, u);
+    onnx_rewrite_name(&f->r, gate->output, y);
+    strcpy(at, has_base ? "" : y);
+    constant[0] = 0;
+    if (p->has_line)
+        onnx_relu_add_floats(f, p, below, gate->output, "below", constant);
+    onnx_relu_insert(f, gate, p->has_line ? "PRelu" : "Relu", u, p->has_line ? constant : NULL, at,
+                     !has_base);
+    if (has_base) {
+        onnx_relu_add_floats(f, p, base, gate->output, "base", constant);
+        onnx_relu_insert(f, gate, "Add", at, constant, y, 1);
+    }
+    f->r.reads[gate->input]++;
+    onnx_rewrite_remove(&f->r, gate->node);
+    free(base);
+}
+
 /* ---- gates as matrices ---- */
 
 /* One of the copies of a gate's input: ReLU(sign·z - kink), and its factor. */
@@ -314,29 +353,79 @@ static int onnx_relu_is_wide(const onnx_relu_pieces *p)
 
 /* ---- all of it ---- */
 
+/* Finds the gates whose kink and slope the matrix before them takes. */
+static void onnx_relu_find_folded(onnx_relu_file *f)
+{
+    struct onnx_relu_space *s = f->s;
+    int k;
+    f->before = (onnx_relu_matrix *)deploy_room((size_t)s->gates.gates + 1, sizeof *f->before);
+    f->folded = (unsigned char *)deploy_room((size_t)s->gates.gates + 1, 1);
+    f->taken = (unsigned char *)deploy_room((size_t)s->graph->top.nodes + 1, 1);
+    f->r.failed |= !f->before || !f->folded || !f->taken;
+    for (k = 0; k < s->gates.gates && !f->r.failed; k++) {
+        const int found = onnx_relu_fold(s, k, f->before + k);
+        f->r.failed |= found < 0;
+        f->folded[k] = found > 0;
+        s->pieces[k].is_folded = found > 0;
+        if (found > 0)
+            f->taken[f->before[k].node] = 1;
+    }
+}
+
+static void onnx_relu_free_folded(onnx_relu_file *f)
+{
+    int k;
+    for (k = 0; f->folded && k < f->s->gates.gates; k++) {
+        if (f->folded[k]) {
+            onnx_tensor_free(f->before[k].new_weight);
+            onnx_tensor_free(f->before[k].new_bias);
+        }
+    }
+    free(f->before);
+    free(f->folded);
+    free(f->taken);
+}
+
+/* Puts the matrices in place, then the gates: a bias that is added behind a matrix comes before the
+   gate that reads it. */
+static void onnx_relu_put_all(onnx_relu_file *f, int wide)
+{
+    const struct onnx_relu_space *s = f->s;
+    int i;
+    for (i = 0; i < s->matrices && !f->r.failed; i++) {
+        if (!f->taken || !f->taken[s->matrix[i].node])
+            onnx_relu_put_matrix(f, s->matrix + i);
+    }
+    for (i = 0; i < s->gates.gates && !f->r.failed; i++) {
+        if (f->folded && f->folded[i])
+            onnx_relu_put_matrix(f, f->before + i);
+    }
+    for (i = 0; i < s->gates.gates && !f->r.failed; i++) {
+        if (f->folded && f->folded[i])
+            onnx_relu_put_folded(f, i);
+        else if (s->c->gate[i].replaced && wide && onnx_relu_is_wide(s->pieces + i))
+            onnx_relu_put_wide(f, i);
+        else if (s->c->gate[i].replaced)
+            onnx_relu_put_gate(f, i);
+    }
+}
+
 onnx_edit *onnx_relu_edit(struct onnx_relu_space *s, int wide)
 {
     onnx_edit *edit = NULL;
     onnx_relu_file f;
-    int i;
     memset(&f, 0, sizeof f);
     f.s = s;
-    onnx_rewrite_begin(&f.r, s->graph, s->c->message);
-    /* matrices first: a bias that is added behind one comes before the gate that reads it */
-    for (i = 0; i < s->matrices && !f.r.failed; i++)
-        onnx_relu_put_matrix(&f, s->matrix + i);
-    for (i = 0; i < s->gates.gates && !f.r.failed; i++) {
-        if (s->c->gate[i].replaced && wide && onnx_relu_is_wide(s->pieces + i))
-            onnx_relu_put_wide(&f, i);
-        else if (s->c->gate[i].replaced)
-            onnx_relu_put_gate(&f, i);
-    }
+    if (!onnx_rewrite_begin(&f.r, s->graph, s->c->message) && !wide)
+        onnx_relu_find_folded(&f);
+    onnx_relu_put_all(&f, wide);
     if (!f.r.failed)
         onnx_rewrite_sweep(&f.r);
     if (!f.r.failed) {
         edit = f.r.edit;
         f.r.edit = NULL; /* the caller's from here on */
     }
+    onnx_relu_free_folded(&f);
     onnx_rewrite_end(&f.r);
     return edit;
 }

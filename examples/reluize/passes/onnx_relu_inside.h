@@ -4,7 +4,8 @@
 
    onnx_relu.c has the plan, the streams and the walk over the graph; onnx_relu_matrix.c a matrix,
    its rows and its change; onnx_relu_pieces.c the K ReLUs of a gate; onnx_relu_effect.c what each
-   gate alone does to the outputs; onnx_relu_edit.c the edits of the file.
+   gate alone does to the outputs; onnx_relu_fold.c constants of a gate that the matrices around it
+   take; onnx_relu_edit.c the edits of the file.
 
    Copy onnx_relu_inside.h, onnx_relu.h, onnx_gates.h, onnx_run.h, onnx_graph.h, least_squares.h,
    decimal.h and deploy.h beside lgelu.h. */
@@ -52,6 +53,8 @@ typedef struct {
     int axis;        /* of the channels, from the last as -1, -2, ...; 0: one for all */
     size_t channels; /* 1 or the size of that axis */
     int has_line;
+    int is_fitted;       /* to the inputs */
+    int is_folded;       /* see onnx_relu_fold */
     int type;            /* of its constants in the file */
     float *kink, *slope; /* (relus, channels) */
     float *base, *line;  /* [channels] */
@@ -70,15 +73,16 @@ struct onnx_relu_space {
     onnx_gates gates;
     onnx_relu_batch *batch;
     size_t batches, kept, space;
-    size_t inputs;          /* of the batches that are kept */
-    unsigned char *differs; /* by value: between the streams */
-    unsigned char *direct;  /* by value: comes from a changed gate without passing a matrix */
-    unsigned char *live;    /* by value: the converted stream needs it */
-    int *pending;           /* by value: nodes that have still to read it */
-    int *order;             /* the nodes in the order of the walk */
-    int *gate_of;           /* by node: the gate whose output it makes, or -1 */
-    int *matrix_of;         /* by node, or -1 */
-    int *add_of;            /* by node: the matrix whose bias it adds, or -1 */
+    size_t inputs;           /* of the batches that are kept */
+    unsigned char *differs;  /* by value: between the streams */
+    unsigned char *direct;   /* by value: comes from a changed gate without passing a matrix */
+    unsigned char *live;     /* by value: the converted stream needs it */
+    unsigned char *absorbed; /* by value: see onnx_relu_find_absorbed */
+    int *pending;            /* by value: nodes that have still to read it */
+    int *order;              /* the nodes in the order of the walk */
+    int *gate_of;            /* by node: the gate whose output it makes, or -1 */
+    int *matrix_of;          /* by node, or -1 */
+    int *add_of;             /* by node: the matrix whose bias it adds, or -1 */
     onnx_relu_matrix *matrix;
     int matrices;
     onnx_relu_pieces *pieces; /* by gate */
@@ -118,6 +122,13 @@ void onnx_relu_free_matrix(onnx_relu_matrix *m);
 /* The place of a weight: output o of all, input k of its group. Of s the graph is used. */
 size_t onnx_relu_weight_place(const struct onnx_relu_space *s, const onnx_relu_matrix *m, size_t o,
                               size_t k);
+/* Returns whether the biases of a matrix can be changed: where they are, or by a new Add. */
+int onnx_relu_gives_bias(const struct onnx_relu_space *s, const onnx_relu_matrix *m);
+/* The tensor of the file that holds a matrix's biases, or NULL. */
+const onnx_tensor *onnx_relu_old_bias(const struct onnx_relu_space *s, const onnx_relu_matrix *m);
+/* Makes the new biases: the old ones with change[outputs]. NULL: out of memory. */
+onnx_tensor *onnx_relu_make_bias(const struct onnx_relu_space *s, onnx_relu_matrix *m,
+                                 const double *change);
 /* Sets the windows of a convolution that reads x and makes y. */
 void onnx_relu_set_windows(const onnx_node *n, const onnx_tensor *x, const onnx_tensor *y,
                            onnx_relu_matrix *m);
@@ -136,6 +147,16 @@ int onnx_relu_residuals(struct onnx_relu_space *s, int k, int most, double *erro
 /* Computes the replacement; NULL: error. */
 onnx_tensor *onnx_relu_apply(struct onnx_relu_space *s, int k, const onnx_tensor *z);
 void onnx_relu_free_pieces(onnx_relu_pieces *p);
+
+/* ---- onnx_relu_fold.c ---- */
+
+/* Finds the values to which a constant by channel may be added: all that reads it are matrices that
+   are solved for and have biases. Sets s->absorbed. */
+void onnx_relu_find_absorbed(struct onnx_relu_space *s);
+/* Whether the matrix before gate number k takes its scale and its kink: *m is then that matrix with
+   the weights and biases that it has in the file, to be freed by the caller. Returns 1, 0, or -1:
+   out of memory. */
+int onnx_relu_fold(const struct onnx_relu_space *s, int k, onnx_relu_matrix *m);
 
 /* ---- onnx_relu_edit.c ---- */
 

@@ -841,17 +841,14 @@ static void onnx_relu_take_batch(struct onnx_relu_space *s, const onnx_relu_matr
 
 /* ---- [6] CHANGE ---- */
 
-/* The tensor of the file that holds a matrix's biases, or NULL. */
-static const onnx_tensor *onnx_relu_old_bias(const struct onnx_relu_space *s,
-                                             const onnx_relu_matrix *m)
+const onnx_tensor *onnx_relu_old_bias(const struct onnx_relu_space *s, const onnx_relu_matrix *m)
 {
     if (m->add >= 0)
         return onnx_relu_constant(s, s->graph->top.node + m->add, m->add_input);
     return m->bias < 0 ? NULL : onnx_relu_constant(s, s->graph->top.node + m->node, m->bias);
 }
 
-/* Returns whether the biases of a matrix can be changed: where they are, or by a new Add. */
-static int onnx_relu_gives_bias(const struct onnx_relu_space *s, const onnx_relu_matrix *m)
+int onnx_relu_gives_bias(const struct onnx_relu_space *s, const onnx_relu_matrix *m)
 {
     const onnx_node *n = s->graph->top.node + m->node;
     const onnx_tensor *old = onnx_relu_old_bias(s, m);
@@ -867,9 +864,8 @@ static int onnx_relu_gives_bias(const struct onnx_relu_space *s, const onnx_relu
     return 1;
 }
 
-/* Makes the new biases: the old ones with change[o]. */
-static onnx_tensor *onnx_relu_make_bias(const struct onnx_relu_space *s, onnx_relu_matrix *m,
-                                        const double *change)
+onnx_tensor *onnx_relu_make_bias(const struct onnx_relu_space *s, onnx_relu_matrix *m,
+                                 const double *change)
 {
     const onnx_node *n = s->graph->top.node + m->node;
     const onnx_tensor *old = onnx_relu_old_bias(s, m), *w = onnx_relu_constant(s, n, m->weight);

@@ -600,7 +600,19 @@ static void onnx_pieces_use(const onnx_pieces_sums *sums, size_t c, void *user)
 static int onnx_pieces_several(struct onnx_relu_space *s, const onnx_gate *gate,
                                onnx_relu_pieces *p)
 {
+    p->is_fitted = 1;
     return onnx_pieces_each(s, gate, p, onnx_pieces_use, p);
+}
+
+/* Makes one fitted ReLU 0 at its kink, where the matrices that read it take the constant. */
+static void onnx_pieces_leave_base(const struct onnx_relu_space *s, const onnx_gate *gate,
+                                   onnx_relu_pieces *p)
+{
+    size_t c;
+    if (!p->is_fitted || p->relus != 1 || !s->absorbed[gate->output])
+        return;
+    for (c = 0; c < p->channels; c++)
+        p->base[c] = -onnx_times(p->line[c], p->kink[c]);
 }
 
 /* The residuals of a gate by the number of ReLUs. */
@@ -755,6 +767,7 @@ int onnx_relu_choose(struct onnx_relu_space *s, int k)
     }
     report->channels = p->channels;
     report->error = onnx_pieces_error(s, k);
+    onnx_pieces_leave_base(s, gate, p);
     return 0;
 }
 
