@@ -62,6 +62,13 @@ if [ -n "$runtime" ]; then
     node tools/onnx_table.js $out/table.8.onnx $out/table.csv > $out/right
     [ "$(cat $out/right)" = "80 of 80" ]
     verdict $? "ONNX Runtime has the same score" "$(cat $out/right)"
+    $out/reluize --quiet $out/given/mlp_lambda.onnx --data $out/table.csv -o $out/before.relu.onnx --int8-before $out/before.8.onnx \
+        --report $out/before.json > $out/before.text 2> $out/stderr
+    verdict $? "reluize --int8-before runs" "$(tail -n 1 $out/stderr)"
+    node tools/onnx_table.js $out/before.8.onnx $out/table.csv > $out/right
+    score=$(sed -n 's/.*"before_8": {"score": \([0-9.]*\),.*/\1/p' $out/before.json)
+    [ "$(awk -v s=$score '{ exit !(s == 100 * $1 / $3) }' $out/right; echo $?)" = 0 ]
+    verdict $? "the original in 8 bits has the score of the report there" "$(cat $out/right), the report $score"
 else echo "skip ONNX Runtime has the same score: $no_runtime"; fi
 
 if [ -n "$onnx" ]; then

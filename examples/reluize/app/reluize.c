@@ -218,6 +218,7 @@ static const char usage_int8[] =
     "in 8 bits:\n"
     "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear, and report what\n"
     "                     the original loses in 8 bits\n"
+    "  --int8-before FILE also write the original in 8 bits\n"
     "  --bits N           bits of the weights of --int8: 8, or 4 (8)\n\n"
     "as C files that need no library, for one sample (as many as the model fixes):\n"
     "  --c NAME.c         in floats, with the bits of the evaluator; NAME becomes the name of its function\n"
@@ -327,15 +328,16 @@ static int parse_data(const char *text)
 
 static const char **text_option(const char *name)
 {
-    return !strcmp(name, "--labels")       ? &option.labels
-           : !strcmp(name, "--vocabulary") ? &option.vocabulary
-           : !strcmp(name, "--c")          ? &option.c
-           : !strcmp(name, "--c8")         ? &option.c8
-           : !strcmp(name, "-o")           ? &option.out
-           : !strcmp(name, "--int8")       ? &option.int8
-           : !strcmp(name, "--report")     ? &option.report
-           : !strcmp(name, "--output")     ? &option.output
-                                           : NULL;
+    return !strcmp(name, "--labels")        ? &option.labels
+           : !strcmp(name, "--vocabulary")  ? &option.vocabulary
+           : !strcmp(name, "--c")           ? &option.c
+           : !strcmp(name, "--c8")          ? &option.c8
+           : !strcmp(name, "-o")            ? &option.out
+           : !strcmp(name, "--int8")        ? &option.int8
+           : !strcmp(name, "--int8-before") ? &option.int8_before
+           : !strcmp(name, "--report")      ? &option.report
+           : !strcmp(name, "--output")      ? &option.output
+                                            : NULL;
 }
 
 static int *flag_option(const char *name)
@@ -452,14 +454,15 @@ static int check_c_files(void)
 
 static int check_options(void)
 {
-    const char *const file[7] = { option.out, option.int8,      option.report,   option.c,
-                                  option.c8,  option.header[0], option.header[1] };
+    const char *const file[] = { option.out, option.int8, option.int8_before, option.report,
+                                 option.c,   option.c8,   option.header[0],   option.header[1] };
+    const int files = (int)(sizeof file / sizeof *file);
     int i, k;
     if (!option.model || !option.inputs || !option.out)
         return fail("a model, --data and -o are needed; see --help");
     if (check_c_files())
         return 1;
-    for (i = 0; i < 7; i++) {
+    for (i = 0; i < files; i++) {
         for (k = 0; k < i; k++) {
             if (file[i] && *file[i] && file[k] && *file[k] && output_same(file[i], file[k]))
                 return fail("%s: two options name this file", file[i]);
@@ -532,7 +535,17 @@ typedef struct {
     byte_array bytes;
 } planned;
 
-enum { OUT_ONNX = 0, OUT_INT8, OUT_C, OUT_C8, OUT_HEADER, OUT_HEADER8, OUT_REPORT, OUT_FILES };
+enum {
+    OUT_ONNX = 0,
+    OUT_INT8,
+    OUT_INT8_BEFORE,
+    OUT_C,
+    OUT_C8,
+    OUT_HEADER,
+    OUT_HEADER8,
+    OUT_REPORT,
+    OUT_FILES
+};
 
 typedef struct {
     unsigned char *file; /* of the model */
@@ -551,6 +564,7 @@ static int try_outputs(job *j)
     int k;
     j->out[OUT_ONNX].name = option.out;
     j->out[OUT_INT8].name = option.int8;
+    j->out[OUT_INT8_BEFORE].name = option.int8_before;
     j->out[OUT_C].name = option.c;
     j->out[OUT_C8].name = option.c8;
     j->out[OUT_HEADER].name = *option.header[0] ? option.header[0] : NULL;
@@ -667,7 +681,7 @@ static int make_files(job *j)
     int bad;
     if (append(w->file.p, w->file.n, &j->out[OUT_ONNX].bytes))
         return fail("out of memory");
-    bad = conversion_quantize(&j->c, &j->out[OUT_INT8].bytes)
+    bad = conversion_quantize(&j->c, &j->out[OUT_INT8].bytes, &j->out[OUT_INT8_BEFORE].bytes)
           || conversion_c_files(&j->c, text, declarations);
     j->out[OUT_C].bytes = text[0];
     j->out[OUT_C8].bytes = text[1];

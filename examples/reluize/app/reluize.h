@@ -85,7 +85,7 @@ typedef struct {
 } data_option;
 
 typedef struct {
-    const char *model, *labels, *vocabulary, *out, *int8, *c, *c8, *report, *output;
+    const char *model, *labels, *vocabulary, *out, *int8, *int8_before, *c, *c8, *report, *output;
     data_option data[MOST_INPUTS];
     int inputs; /* of data */
     long epochs, batch, seed, samples, relus, class_axis, bits;
@@ -396,9 +396,9 @@ int conversion_tune(conversion *c);
 
 /* ---- 8 bits (reluize_int8.c) ---- */
 
-/* With --int8 or --c8, quantizes the way that is written, and the original, adds both as ways, and
-   writes the bytes of the first. */
-int conversion_quantize(conversion *c, byte_array *file);
+/* With --int8, --int8-before or --c8, quantizes the way that is written, and the original, adds
+   both as ways, and appends their bytes. */
+int conversion_quantize(conversion *c, byte_array *file, byte_array *before_file);
 /* ---- C files (reluize_c.c) ---- */
 
 /* With --c, refuses a graph that has no C file, before the work. */

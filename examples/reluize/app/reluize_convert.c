@@ -1227,7 +1227,7 @@ static double cost_of_all(const conversion *c)
         all += conversion_candidates_cost(c, 0) + COST_OF_EFFECTS;
     if (option.within > 0)
         all += MOST_PROBES - 2;
-    if (option.int8)
+    if (option.int8 || option.int8_before)
         all += 2 * COST_OF_QUANTIZING;
     return all;
 }

@@ -334,11 +334,11 @@ static int quantize_raised(conversion *c, const onnx_graph *graph, const char *k
     return bad;
 }
 
-int conversion_quantize(conversion *c, byte_array *file)
+int conversion_quantize(conversion *c, byte_array *file, byte_array *before_file)
 {
     const way *w = c->way + c->written;
     int made, before;
-    if (!option.int8 && !option.c8)
+    if (!option.int8 && !option.int8_before && !option.c8)
         return 0;
     if (c->written && !c->unchanged
         && quantize_raised(c, c->graph, "before_8", "before, in 8 bits", &before))
@@ -347,6 +347,9 @@ int conversion_quantize(conversion *c, byte_array *file)
         return 1;
     c->eight = made;
     c->before_eight = c->written && !c->unchanged ? before : made;
+    w = c->way + c->before_eight;
+    if (append(w->file.p, w->file.n, before_file))
+        return fail("out of memory");
     w = c->way + made;
     return append(w->file.p, w->file.n, file) ? fail("out of memory") : 0;
 }
