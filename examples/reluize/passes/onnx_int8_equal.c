@@ -18,8 +18,7 @@
 #include "onnx_int8_inside.h"
 #include "onnx_rewrite.h"
 
-/* Multiplications have to gain this many bits in the mean over the channels. */
-static const double EQUAL_BITS = 2;
+enum { EQUAL_BITS = 2 }; /* that multiplications have to gain, in the mean over the channels */
 
 /* ---- pairs of layers ---- */
 
