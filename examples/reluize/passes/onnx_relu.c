@@ -931,23 +931,10 @@ lgelu_status onnx_relu_convert(onnx_relu *c)
                              "onnx_relu: %z inputs, expected at least 8 for a refit", s->inputs);
     onnx_relu_fit_memory(s);
     if (!onnx_relu_walk(s))
-        c->edit = onnx_relu_edit(s, 0);
+        c->edit = onnx_relu_edit(s);
     if (!c->edit)
         return c->message[0] ? LGELU_E_ARGUMENT
                              : deploy_refuse(c->message, LGELU_E_MEMORY, "out of memory");
     onnx_relu_show(s);
     return LGELU_OK;
-}
-
-onnx_edit *onnx_relu_widen(onnx_relu *c)
-{
-    onnx_edit *edit = NULL;
-    c->message[0] = 0;
-    if (!c->edit)
-        deploy_refuse(c->message, LGELU_E_ARGUMENT, "onnx_relu: nothing is converted yet");
-    else
-        edit = onnx_relu_edit(c->space, 1);
-    if (!edit && !c->message[0])
-        deploy_refuse(c->message, LGELU_E_MEMORY, "out of memory");
-    return edit;
 }

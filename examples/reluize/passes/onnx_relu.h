@@ -151,14 +151,6 @@ int onnx_relu_prepare(onnx_relu *c);
 /* Converts. At least 8 rows of inputs are needed for a refit. */
 lgelu_status onnx_relu_convert(onnx_relu *c);
 
-/* After onnx_relu_convert, the same edits for tools that know ReLU without kinks: each gate of
-   several ReLUs becomes matrix, ReLU, matrix. The first matrix copies every channel K times with
-   -kink as its bias, the second one has the slopes, and the base as its bias. The values of the
-   ReLUs are equal to the bit, sums of K products may be rounded otherwise. The caller ends the
-   edits before c. Returns NULL with c->message if it is not known which dimension the channels are.
- */
-onnx_edit *onnx_relu_widen(onnx_relu *c);
-
 #ifdef __cplusplus
 }
 #endif

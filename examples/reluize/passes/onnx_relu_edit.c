@@ -112,44 +112,28 @@ static void onnx_relu_put_matrix(onnx_relu_file *f, const onnx_relu_matrix *m)
 
 /* ---- gates ---- */
 
-/* Inserts a node with one to three inputs before the gate's; `out` receives the name of its output
-   unless it is given. groups: of a Conv; 0: none. */
-static void onnx_relu_insert_node(onnx_relu_file *f, const onnx_gate *gate, const char *op,
-                                  const char *const *in, int inputs, size_t groups, char *out,
-                                  int is_given)
+/* Inserts a node with one or two inputs before the gate's; `out` receives the name of its output
+   unless it is given. */
+static void onnx_relu_insert(onnx_relu_file *f, const onnx_gate *gate, const char *op,
+                             const char *x, const char *constant, char *out, int is_given)
 {
-    const int64_t group = (int64_t)groups;
-    const char *outs[1];
+    const char *in[2], *outs[1];
     char name[ONNX_RELU_NAME];
-    onnx_new_attribute a;
     onnx_new_node n;
     if (!is_given)
         onnx_rewrite_new_name(&f->r, gate->output, op, out);
     onnx_rewrite_new_name(&f->r, gate->output, "node", name);
+    in[0] = x;
+    in[1] = constant;
     outs[0] = out;
-    memset(&a, 0, sizeof a);
-    a.name = "group";
-    a.ints = &group;
-    a.count = -1;
     memset(&n, 0, sizeof n);
     n.name = name;
     n.op = op;
     n.input = in;
-    n.inputs = inputs;
+    n.inputs = constant ? 2 : 1;
     n.output = outs;
     n.outputs = 1;
-    n.attribute = &a;
-    n.attributes = groups > 0;
     f->r.failed |= onnx_edit_insert(f->r.edit, gate->node, &n) != 0;
-}
-
-static void onnx_relu_insert(onnx_relu_file *f, const onnx_gate *gate, const char *op,
-                             const char *a, const char *b, char *out, int is_given)
-{
-    const char *in[2];
-    in[0] = a;
-    in[1] = b;
-    onnx_relu_insert_node(f, gate, op, in, b ? 2 : 1, 0, out, is_given);
 }
 
 static int onnx_relu_all(const float *x, size_t n, float value)
@@ -249,108 +233,6 @@ static void onnx_relu_put_folded(onnx_relu_file *f, int k)
     free(base);
 }
 
-/* ---- gates as matrices ---- */
-
-/* One of the copies of a gate's input: ReLU(sign·z - kink), and its factor. */
-static float onnx_relu_copy(const onnx_relu_pieces *p, int copy, size_t channel, float *kink,
-                            float *factor)
-{
-    const size_t at = (size_t)copy * p->channels + channel;
-    *kink = copy < p->relus ? p->kink[at] : 0;
-    *factor = copy < p->relus    ? p->slope[at]
-              : copy == p->relus ? p->line[channel]
-                                 : -p->line[channel];
-    return copy > p->relus ? -1 : 1;
-}
-
-/* Writes a gate as matrix, ReLU, matrix: the first one copies each channel for each ReLU, with
-   -kink as its bias; the second one has the factors, and the base as its bias. Where channels are
-   last these are full matrices, elsewhere convolutions of one pixel with a group for each channel.
- */
-static void onnx_relu_put_wide(onnx_relu_file *f, int k)
-{
-    const onnx_gate *gate = f->s->gates.gate + k;
-    const onnx_relu_pieces *p = f->s->pieces + k;
-    const int copies = p->relus + (p->has_line ? 2 : 0), last = p->axis == -1;
-    const size_t n = p->channels;
-    const int64_t all = (int64_t)n * copies, channels = (int64_t)n;
-    int64_t dim[ONNX_MOST_RANK];
-    onnx_tensor *x[4] = { NULL, NULL, NULL, NULL };
-    char name[4][ONNX_RELU_NAME], z[ONNX_RELU_NAME], y[ONNX_RELU_NAME], value[ONNX_RELU_NAME],
-        sum[ONNX_RELU_NAME];
-    static const char *const what[4] = { "copy", "shift", "factor", "base" };
-    const char *in[3];
-    const int rank = last ? 2 : 1 - p->axis;
-    size_t c;
-    int i, j;
-    if (!p->axis) {
-        deploy_refuse(f->s->c->message, LGELU_E_SHAPE,
-                      "gate '%t': it is not known which dimension its channels are, so its ReLUs "
-                      "cannot be written as matrices",
-                      &f->s->graph->value[gate->output].name);
-        f->r.failed = 1;
-        return;
-    }
-    for (i = 0; i < ONNX_MOST_RANK; i++)
-        dim[i] = 1;
-    dim[0] = last ? channels : all;
-    dim[1] = last ? all : 1;
-    x[0] = onnx_tensor_make(f->s->run, p->type, rank, dim);
-    x[1] = onnx_tensor_make(f->s->run, p->type, 1, &all);
-    dim[0] = last ? all : channels;
-    dim[1] = last ? channels : copies;
-    x[2] = onnx_tensor_make(f->s->run, p->type, rank, dim);
-    x[3] = onnx_tensor_make(f->s->run, p->type, 1, &channels);
-    f->r.failed |= !x[0] || !x[1] || !x[2] || !x[3];
-    for (i = 0; i < 4 && !f->r.failed; i++)
-        memset(x[i]->data, 0, x[i]->count * onnx_type_bytes(p->type));
-    for (c = 0; c < n && !f->r.failed; c++) {
-        for (j = 0; j < copies; j++) {
-            const size_t at = last ? (size_t)j * n + c : c * (size_t)copies + (size_t)j;
-            float kink, factor;
-            const float sign = onnx_relu_copy(p, j, c, &kink, &factor);
-            onnx_tensor_set_real(x[0], last ? c * (size_t)all + at : at, (double)sign);
-            onnx_tensor_set_real(x[1], at, (double)-kink);
-            onnx_tensor_set_real(x[2], last ? at * n + c : at, (double)factor);
-        }
-        onnx_tensor_set_real(x[3], c, (double)p->base[c]);
-    }
-    for (i = 0; i < 4; i++) {
-        if (!f->r.failed)
-            onnx_relu_add_tensor(f, x[i], gate->output, what[i], name[i]);
-        onnx_tensor_free(x[i]);
-    }
-    if (f->r.failed)
-        return;
-    onnx_rewrite_name(&f->r, gate->input, z);
-    onnx_rewrite_name(&f->r, gate->output, y);
-    in[0] = z;
-    for (i = 0; i < 4; i += 2) {
-        in[1] = name[i];
-        in[2] = name[i + 1];
-        if (last) {
-            onnx_relu_insert(f, gate, "MatMul", in[0], in[1], value, 0);
-            strcpy(sum, y);
-            onnx_relu_insert(f, gate, "Add", value, in[2], sum, i > 0);
-        } else {
-            strcpy(sum, y);
-            onnx_relu_insert_node(f, gate, "Conv", in, 3, n, sum, i > 0);
-        }
-        if (!i)
-            onnx_relu_insert(f, gate, "Relu", sum, NULL, z, 0);
-        in[0] = z;
-    }
-    f->r.reads[gate->input]++;
-    onnx_rewrite_remove(&f->r, gate->node);
-}
-
-/* Returns whether a gate is more than a ReLU with a factor. */
-static int onnx_relu_is_wide(const onnx_relu_pieces *p)
-{
-    return p->relus > 1 || p->has_line || !onnx_relu_all(p->base, p->channels, 0)
-           || !onnx_relu_all(p->kink, p->channels, 0);
-}
-
 /* ---- all of it ---- */
 
 /* Finds the gates whose kink and slope the matrix before them takes. */
@@ -388,7 +270,7 @@ static void onnx_relu_free_folded(onnx_relu_file *f)
 
 /* Puts the matrices in place, then the gates: a bias that is added behind a matrix comes before the
    gate that reads it. */
-static void onnx_relu_put_all(onnx_relu_file *f, int wide)
+static void onnx_relu_put_all(onnx_relu_file *f)
 {
     const struct onnx_relu_space *s = f->s;
     int i;
@@ -403,22 +285,20 @@ static void onnx_relu_put_all(onnx_relu_file *f, int wide)
     for (i = 0; i < s->gates.gates && !f->r.failed; i++) {
         if (f->folded && f->folded[i])
             onnx_relu_put_folded(f, i);
-        else if (s->c->gate[i].replaced && wide && onnx_relu_is_wide(s->pieces + i))
-            onnx_relu_put_wide(f, i);
         else if (s->c->gate[i].replaced)
             onnx_relu_put_gate(f, i);
     }
 }
 
-onnx_edit *onnx_relu_edit(struct onnx_relu_space *s, int wide)
+onnx_edit *onnx_relu_edit(struct onnx_relu_space *s)
 {
     onnx_edit *edit = NULL;
     onnx_relu_file f;
     memset(&f, 0, sizeof f);
     f.s = s;
-    if (!onnx_rewrite_begin(&f.r, s->graph, s->c->message) && !wide)
+    if (!onnx_rewrite_begin(&f.r, s->graph, s->c->message))
         onnx_relu_find_folded(&f);
-    onnx_relu_put_all(&f, wide);
+    onnx_relu_put_all(&f);
     if (!f.r.failed)
         onnx_rewrite_sweep(&f.r);
     if (!f.r.failed) {

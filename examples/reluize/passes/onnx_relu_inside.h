@@ -160,7 +160,6 @@ int onnx_relu_fold(const struct onnx_relu_space *s, int k, onnx_relu_matrix *m);
 
 /* ---- onnx_relu_edit.c ---- */
 
-/* Makes the edits of the file; wide: gates of several ReLUs as matrices. NULL: out of memory, or
-   the reason is in c->message. */
-onnx_edit *onnx_relu_edit(struct onnx_relu_space *s, int wide);
+/* Makes the edits of the file. NULL: out of memory, or the reason is in c->message. */
+onnx_edit *onnx_relu_edit(struct onnx_relu_space *s);
 #endif
