@@ -11,6 +11,7 @@
    JSON line with the fastest step and the fastest forward pass of the original in milliseconds an
    image, the loss, and the norm of the gradients. */
 #include "net.h"
+#include "onnx_back_rule.h"
 #include "onnx_back.h"
 #include <math.h>
 
@@ -140,36 +141,53 @@ static void set_images(network *n, size_t images, size_t size)
     onnx_run_set(n->run, n->graph->top.input[0], x);
 }
 
-/* Σ(s - t)²/Σt² and, in dy, its gradient. Sums are those of blocks, each in float. */
-static double difference(float *dy, const float *s, const float *t, size_t n)
+/* Adds Σ(s - t)² to sum[0] and Σt² to sum[1]: sixteen sums of a block, each in float. */
+BACK_INLINE void squares_loop(double *sum, const float *restrict s, const float *restrict t,
+                              size_t n)
 {
-    double above = 0, below = 1e-12;
-    float factor;
     size_t from, i, k;
-    for (from = 0; from < n; from += 1024) {
+    for (from = 0; from < n; from = i) {
         const size_t end = n - from < 1024 ? n : from + 1024;
-        float a[16] = { 0 }, b[16] = { 0 };
-        for (i = from; i + 16 <= end; i += 16) {
-            for (k = 0; k < 16; k++) {
+        float a[BACK_LANES] = { 0 }, b[BACK_LANES] = { 0 };
+        for (i = from; i + BACK_LANES <= end; i += BACK_LANES) {
+            for (k = 0; k < BACK_LANES; k++) {
                 const float e = s[i + k] - t[i + k];
-                a[k] += e * e;
-                b[k] += t[i + k] * t[i + k];
+                a[k] = fmaf(e, e, a[k]);
+                b[k] = fmaf(t[i + k], t[i + k], b[k]);
             }
         }
         for (; i < end; i++) {
-            a[0] += (s[i] - t[i]) * (s[i] - t[i]);
-            b[0] += t[i] * t[i];
+            a[0] = fmaf(s[i] - t[i], s[i] - t[i], a[0]);
+            b[0] = fmaf(t[i], t[i], b[0]);
         }
-        for (k = 0; k < 16; k++) {
-            above += (double)a[k];
-            below += (double)b[k];
+        for (k = 0; k < BACK_LANES; k++) {
+            sum[0] += (double)a[k];
+            sum[1] += (double)b[k];
         }
     }
-    factor = (float)(2 / below);
-    for (i = 0; i < n; i++)
-        dy[i] = factor * (s[i] - t[i]);
-    return above / below;
 }
+
+BACK_FOR_PROCESSOR(squares, squares_loop,
+                   (double *sum, const float *restrict s, const float *restrict t, size_t n),
+                   (sum, s, t, n))
+
+/* dy = (s - t)·factor. */
+BACK_INLINE void difference_loop(float *restrict dy, const float *restrict s,
+                                 const float *restrict t, float factor, size_t n)
+{
+    size_t i, k;
+    for (i = 0; i + BACK_LANES <= n; i += BACK_LANES) {
+        for (k = 0; k < BACK_LANES; k++)
+            dy[i + k] = factor * (s[i + k] - t[i + k]);
+    }
+    for (; i < n; i++)
+        dy[i] = factor * (s[i] - t[i]);
+}
+
+BACK_FOR_PROCESSOR(difference, difference_loop,
+                   (float *restrict dy, const float *restrict s, const float *restrict t,
+                    float factor, size_t n),
+                   (dy, s, t, factor, n))
 
 /* The loss of all targets, and the gradients of the student's values. */
 static double compare(network *original, network *student)
@@ -177,12 +195,15 @@ static double compare(network *original, network *student)
     double loss = 0;
     int k;
     for (k = 0; k < student->targets; k++) {
+        double sum[2] = { 0, 1e-12 };
         const onnx_tensor *s = onnx_run_get(student->run, student->target[k]);
         const onnx_tensor *t = onnx_run_get(original->run, original->target[k]);
         onnx_tensor *dy =
             (onnx_tensor *)need(onnx_tensor_make(student->run, ONNX_F32, s->rank, s->dim));
-        loss +=
-            difference((float *)dy->data, (const float *)s->data, (const float *)t->data, s->count);
+        squares(sum, (const float *)s->data, (const float *)t->data, s->count);
+        difference((float *)dy->data, (const float *)s->data, (const float *)t->data,
+                   (float)(2 / sum[1]), s->count);
+        loss += sum[0] / sum[1];
         if (onnx_back_add(student->back, student->target[k], dy))
             bad(student->run->message);
     }

@@ -217,7 +217,7 @@ distil() {
     fi
     if [ ! -e "$student" ]; then
         make -s -C ../examples build/reluize
-        ../examples/build/reluize "$model" --data "$LGELU_DATA/photos/objects" --raw --samples 8 --class-axis none --quiet \
+        ../examples/build/reluize "$model" --data "$LGELU_DATA/photos/objects" --raw --samples 8 --line --class-axis none --quiet \
             -o "$student" > /dev/null
     fi
     measure distil 'a step of distillation, YOLOX-nano, 320 x 320, one ReLU and a linear term a gate; milliseconds an image; forward: the original' \

@@ -513,6 +513,42 @@ static void check_row(const row *r)
         check(found, strcat(name, ", an error"), "an error of one percent was not found");
 }
 
+/* ---- values ---- */
+
+/* Depthwise convolutions whose rows are long enough for vectors of eight and blocks of thirty-two,
+   with remainders, in float beside double. */
+static void check_depthwise(void)
+{
+    static const row wide[] = {
+        { "Conv", "group=2 pads=1,1,1,1", 13, { "1,2,5,77", "2,1,3,3", "2" }, 0, 0 },
+        { "Conv", "group=2 pads=1,1,1,1 strides=2,2", 13, { "1,2,6,78", "2,1,3,3", "2" }, 0, 0 },
+        { "Conv", "group=2 pads=2,3,2,3 dilations=1,3", 13, { "1,2,4,50", "2,1,3,3", "" }, 0, 0 },
+        { "Conv", "group=2 pads=0,2,1,0 strides=1,3", 13, { "1,2,4,60", "2,1,3,5", "2" }, 0, 0 },
+        { "Conv", "group=2 pads=3,4", 13, { "2,2,41", "4,1,9", "4" }, 0, 0 },
+        { "Conv", "group=1 pads=1,1,0,1,1,9", 13, { "1,1,3,4,40", "2,1,2,3,3", "2" }, 0, 0 },
+    };
+    static sample in[MOST_IN], exact[MOST_IN];
+    for (size_t k = 0; k < sizeof wide / sizeof *wide; k++) {
+        model m[2];
+        double y[2], off;
+        state = 9;
+        for (int i = 0; i < MOST_IN; i++) {
+            in[i] = sample_of(wide[k].in[i] ? wide[k].in[i] : "", ONNX_F32);
+            exact[i] = in[i];
+            exact[i].type = ONNX_F64;
+        }
+        m[0] = model_of(wide + k, in, ONNX_F32, NULL);
+        m[1] = model_of(wide + k, exact, ONNX_F64, NULL);
+        y[0] = m[0].run ? value_of(wide + k, m, in) : (double)NAN;
+        y[1] = m[1].run ? value_of(wide + k, m + 1, exact) : (double)NAN;
+        off = fabs(y[0] - y[1]);
+        check(off < 1e-5 * fabs(y[1]) + 1e-5, wide[k].attributes, "%.9g in float, %.9g in double",
+              y[0], y[1]);
+        model_end(m);
+        model_end(m + 1);
+    }
+}
+
 /* ---- a network ---- */
 
 static const char *const weights[] = { "w1", "b1", "w2", "w3" };
@@ -697,6 +733,62 @@ static void check_threads(void)
     check(same && n > 100, "the same bits on any number of threads", "they differ");
 }
 
+/* A gate of enough elements for several tasks, whose slope, kink and shift are repeated. */
+static void check_group_threads(void)
+{
+    static const row gate = { "group",
+                              "Sub a b > d; Relu d > r; Mul r c > m; Add m e > n; Mul a c > l; "
+                              "Add n l > y",
+                              13,
+                              { "1,4,1,1", "4,1,1", "4,1,1", "", "1" },
+                              0,
+                              0 };
+    static float first[1 << 20], other[1 << 20];
+    const int64_t shape[4] = { 5, 4, 70, 70 };
+    int threads[] = { 1, 2, 7 }, same = 1, to[4];
+    sample in[MOST_IN];
+    size_t n = 0;
+    state = 11;
+    for (int k = 0; k < MOST_IN; k++)
+        in[k] = sample_of(gate.in[k] ? gate.in[k] : "", ONNX_F32);
+    memcpy(in[0].dim, shape, sizeof shape);
+    for (int t = 0; t < 3 && same; t++) {
+        lgelu_threads run = { run_threads, threads + t };
+        model m = model_of(&gate, in, ONNX_F32, &run);
+        int from = m.run ? value_named(&m, "y") : -1, tos = 0;
+        onnx_back *b;
+        onnx_tensor *x;
+        n = 0;
+        for (int k = 0; k < MOST_IN && m.run; k++) {
+            const char name[2] = { (char)('a' + k), 0 };
+            if (!in[k].there)
+                continue;
+            to[tos++] = value_named(&m, name);
+            x = onnx_tensor_make(m.run, ONNX_F32, in[k].rank, in[k].dim);
+            for (size_t i = 0; i < x->count; i++)
+                ((float *)x->data)[i] = k ? (float)in[k].x[i] : (float)sin(0.7 * (double)i);
+            onnx_run_set(m.run, to[tos - 1], x);
+        }
+        b = m.run ? onnx_back_begin(m.run, &from, 1, to, tos, said) : NULL;
+        same = b && !onnx_back_forward(b);
+        if (same) {
+            x = onnx_tensor_make(m.run, ONNX_F32, 4, shape);
+            for (size_t i = 0; i < x->count; i++)
+                ((float *)x->data)[i] = (float)cos(1.3 * (double)i);
+            same = !onnx_back_add(b, from, x) && !onnx_back_all(b);
+        }
+        for (int k = 0; k < tos && same; k++) {
+            const onnx_tensor *g = onnx_back_get(b, to[k]);
+            memcpy((t ? other : first) + n, g->data, g->count * sizeof *first);
+            n += g->count;
+        }
+        same = same && (!t || !memcmp(first, other, n * sizeof *first));
+        onnx_back_end(b);
+        model_end(&m);
+    }
+    check(same && n == 98009, "a group has the same bits on any number of threads", "%s", said);
+}
+
 /* Weights that are changed in place count in the next run, also through what depends on them. */
 static void check_change(void)
 {
@@ -748,8 +840,10 @@ int main(void)
 {
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         check_row(rows + k);
+    check_depthwise();
     check_network();
     check_threads();
+    check_group_threads();
     check_change();
     check_ends();
     return check_end();

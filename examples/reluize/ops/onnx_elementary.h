@@ -39,6 +39,7 @@ typedef struct {
 #define ONNX_FOR_AVX2_FMA __attribute__((target("avx2,fma")))
 #define ONNX_FOR_AVX2 __attribute__((target("avx2")))
 #define ONNX_HAS_AVX512 (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+#define ONNX_HAS_AVX2 __builtin_cpu_supports("avx2")
 #define ONNX_HAS_AVX2_FMA (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 
 /* The same code for processors whose fma is an instruction and not a call. LOOP is an ONNX_INLINE

@@ -18,6 +18,7 @@
        [5] TRANSPOSED    ConvTranspose, Col2Im
        [6] DEFORMED      DeformConv: each tap of each output reads where a second image sends it */
 #include "onnx_whole.h"
+#include "onnx_elementary.h"
 
 enum {
     CONV_COLUMNS = 64,    /* of P that are described at a time */
@@ -270,8 +271,11 @@ static void onnx_conv_make(lgelu_product *job, size_t i, const void *user)
     job->accumulate = 1;
     for (row = 0; row < plan->out; row++) {
         const float b = plan->bias[group * plan->out + row];
+        const onnx_four four = onnx_four_set(b);
         float *c = job->c + row * job->c_stride;
-        for (j = 0; j < job->n; j++)
+        for (j = 0; j + 4 <= job->n; j += 4)
+            onnx_four_store(c + j, four);
+        for (; j < job->n; j++)
             c[j] = b;
     }
 }
@@ -400,12 +404,90 @@ ONNX_QUICK void onnx_conv_sixteen(float *y, const float *x, const conv_tap *tap,
     onnx_four_store(y + 12, d);
 }
 
-/* Outputs `from` to `end` - 1 of a row, which all taps reach. The last four may be computed a
+/* The same of eight and of thirty-two outputs, where there are vectors of eight floats. */
+#if defined(__GNUC__) && defined(__x86_64__)
+#define CONV_WIDE ONNX_HAS_AVX2
+typedef float conv_wide __attribute__((vector_size(32)));
+typedef float conv_wide_there __attribute__((vector_size(32), aligned(4)));
+
+/* SUM += V·weight, rounded twice. */
+#define CONV_WIDE_ADD(SUM, V)     \
+    do {                          \
+        conv_wide p = (V)*weight; \
+        ONNX_ROUNDED(p);          \
+        (SUM) += p;               \
+    } while (0)
+
+#define CONV_WIDE_AT(FROM) (*(const conv_wide_there *)(FROM))
+/* Elements 0, 2, ..., 14 of two vectors that begin at elements 0 and 7. */
+#if defined(__clang__)
+#define CONV_WIDE_SECOND(A, B) __builtin_shufflevector(A, B, 0, 2, 4, 6, 9, 11, 13, 15)
+#else
+#define CONV_WIDE_SECOND(A, B) \
+    __builtin_shuffle(A, B, (conv_wide_place){ 0, 2, 4, 6, 9, 11, 13, 15 })
+typedef int32_t conv_wide_place __attribute__((vector_size(32)));
+#endif
+
+ONNX_FOR_AVX2 static void onnx_conv_eight(float *y, const float *x, const conv_tap *tap,
+                                          size_t taps, float bias, size_t stride)
+{
+    conv_wide a = { bias, bias, bias, bias, bias, bias, bias, bias };
+    size_t t;
+    for (t = 0; t < taps; t++) {
+        const float *at = x + tap[t].at;
+        const float w = tap[t].weight;
+        const conv_wide weight = { w, w, w, w, w, w, w, w };
+        conv_wide v = CONV_WIDE_AT(at);
+        if (stride == 2)
+            v = CONV_WIDE_SECOND(v, CONV_WIDE_AT(at + 7));
+        CONV_WIDE_ADD(a, v);
+    }
+    *(conv_wide_there *)y = a;
+}
+
+ONNX_FOR_AVX2 static size_t onnx_conv_wide_row(float *y, const float *x, const conv_tap *tap,
+                                               size_t taps, float bias, size_t stride, size_t k,
+                                               size_t end)
+{
+    const size_t from = k;
+    size_t t;
+    for (; stride == 1 && k + 32 <= end; k += 32) {
+        conv_wide a = { bias, bias, bias, bias, bias, bias, bias, bias }, b = a, c = a, d = a;
+        for (t = 0; t < taps; t++) {
+            const float *at = x + k + tap[t].at;
+            const float w = tap[t].weight;
+            const conv_wide weight = { w, w, w, w, w, w, w, w };
+            CONV_WIDE_ADD(a, CONV_WIDE_AT(at));
+            CONV_WIDE_ADD(b, CONV_WIDE_AT(at + 8));
+            CONV_WIDE_ADD(c, CONV_WIDE_AT(at + 16));
+            CONV_WIDE_ADD(d, CONV_WIDE_AT(at + 24));
+        }
+        *(conv_wide_there *)(y + k) = a;
+        *(conv_wide_there *)(y + k + 8) = b;
+        *(conv_wide_there *)(y + k + 16) = c;
+        *(conv_wide_there *)(y + k + 24) = d;
+    }
+    for (; k + 8 <= end; k += 8)
+        onnx_conv_eight(y + k, x + k * stride, tap, taps, bias, stride);
+    if (k < end && end - from >= 8) {
+        onnx_conv_eight(y + end - 8, x + (end - 8) * stride, tap, taps, bias, stride);
+        k = end;
+    }
+    return k;
+}
+#else
+#define CONV_WIDE 0
+#define onnx_conv_wide_row(Y, X, TAP, TAPS, BIAS, STRIDE, FROM, END) (FROM)
+#endif
+
+/* Outputs `from` to `end` - 1 of a row, which all taps reach. The last ones may be computed a
    second time. */
 static void onnx_conv_row_inside(float *y, const float *x, const conv_tap *tap, size_t taps,
                                  float bias, size_t stride, size_t from, size_t end)
 {
     size_t k = from;
+    if (CONV_WIDE)
+        k = onnx_conv_wide_row(y, x, tap, taps, bias, stride, k, end);
     for (; stride == 1 && k + 16 <= end; k += 16)
         onnx_conv_sixteen(y + k, x + k, tap, taps, bias);
     for (; k + 4 <= end; k += 4)
@@ -429,30 +511,87 @@ static void onnx_conv_row_edge(float *y, const float *x, const conv_tap *tap, si
     }
 }
 
-/* A row of outputs from at most CONV_TAPS taps. In two dimensions and more, taps can be missing
-   above and below. */
-static void onnx_conv_row_of(const conv_plan *p, float *y, const float *x, const conv_tap *all,
-                             const int64_t (*place)[ONNX_MOST_RANK], float bias, size_t row)
-{
-    const onnx_window *w = p->w + p->dims - 1;
-    const size_t width = (size_t)w->out, stride = (size_t)w->stride;
+/* The taps of a depthwise convolution, at most CONV_TAPS. */
+typedef struct {
+    size_t taps, from, end; /* outputs of a row that all taps reach: `from` to `end` - 1 */
     conv_tap tap[CONV_TAPS];
-    size_t taps = 0, t, from = 0, end = width;
-    for (t = 0; t < p->taps; t++) {
-        const int64_t at = onnx_conv_row(p, row, place[t]);
-        if (at < 0 || all[t].high <= all[t].low)
-            continue;
-        tap[taps] = all[t];
-        tap[taps].at = at + place[t][p->dims - 1] * w->dilation - w->before;
-        from = (size_t)tap[taps].low > from ? (size_t)tap[taps].low : from;
-        end = (size_t)tap[taps].high < end ? (size_t)tap[taps].high : end;
-        taps++;
+    int64_t place[CONV_TAPS][ONNX_MOST_RANK];
+} conv_taps;
+
+/* Adds tap number n, unless no output of a row is reached by it. */
+static void onnx_conv_add(conv_taps *to, const conv_plan *p, const conv_taps *all, size_t n)
+{
+    const conv_tap *t = all->tap + n;
+    if (t->high <= t->low)
+        return;
+    if (!to->taps) {
+        to->from = 0;
+        to->end = (size_t)p->w[p->dims - 1].out;
     }
+    memcpy(to->place[to->taps], all->place[n], sizeof all->place[n]);
+    to->tap[to->taps++] = *t;
+    to->from = (size_t)t->low > to->from ? (size_t)t->low : to->from;
+    to->end = (size_t)t->high < to->end ? (size_t)t->high : to->end;
+}
+
+/* Reads the taps. Tap t of the row of outputs at `row` reads from element
+   Σ row[k]·stride·(elements of a step) + at on, which is before the image where the tap is. */
+static void onnx_conv_taps(conv_taps *to, const conv_plan *p, const float *weight)
+{
+    conv_taps all;
+    size_t t;
+    int k;
+    to->taps = to->from = to->end = 0;
+    for (t = 0; t < p->taps; t++) {
+        conv_tap *tap = all.tap + t;
+        onnx_conv_tap(p, t, all.place[t]);
+        tap->weight = weight[t];
+        tap->at = 0;
+        for (k = 0; k < p->dims; k++)
+            tap->at = tap->at * p->w[k].in + all.place[t][k] * p->w[k].dilation - p->w[k].before;
+        onnx_window_range(p->w + p->dims - 1, all.place[t][p->dims - 1], &tap->low, &tap->high);
+        onnx_conv_add(to, p, &all, t);
+    }
+}
+
+/* Whether a tap is inside of the image for the row of outputs at `row`. */
+static int onnx_conv_is_inside(const conv_plan *p, const int64_t *row, const int64_t *place)
+{
+    int k;
+    for (k = 0; k < p->dims - 1; k++) {
+        const onnx_window *w = p->w + k;
+        const int64_t i = row[k] * w->stride - w->before + place[k] * w->dilation;
+        if (i < 0 || i >= w->in)
+            return 0;
+    }
+    return 1;
+}
+
+/* A row of outputs. In two dimensions and more, taps can be missing above and below; then some
+   holds the others. x: what a tap that is at 0 reads. */
+static void onnx_conv_row_of(const conv_plan *p, float *y, const float *x, const conv_taps *all,
+                             conv_taps *some, float bias, const int64_t *row)
+{
+    const size_t width = (size_t)p->w[p->dims - 1].out, stride = (size_t)p->w[p->dims - 1].stride;
+    const conv_taps *these = all;
+    size_t from, end, t;
+    if (all->taps
+        && (!onnx_conv_is_inside(p, row, all->place[0])
+            || !onnx_conv_is_inside(p, row, all->place[all->taps - 1]))) {
+        some->taps = some->from = some->end = 0;
+        for (t = 0; t < all->taps; t++) {
+            if (onnx_conv_is_inside(p, row, all->place[t]))
+                onnx_conv_add(some, p, all, t);
+        }
+        these = some;
+    }
+    from = these->from;
+    end = these->end;
     if (stride > 2 || from + 4 > end)
         from = end = width;
-    onnx_conv_row_edge(y, x, tap, taps, bias, stride, 0, from);
-    onnx_conv_row_inside(y, x, tap, taps, bias, stride, from, end);
-    onnx_conv_row_edge(y, x, tap, taps, bias, stride, end, width);
+    onnx_conv_row_edge(y, x, these->tap, these->taps, bias, stride, 0, from);
+    onnx_conv_row_inside(y, x, these->tap, these->taps, bias, stride, from, end);
+    onnx_conv_row_edge(y, x, these->tap, these->taps, bias, stride, end, width);
 }
 
 /* A plane of outputs, tap after tap. */
@@ -483,29 +622,30 @@ static void onnx_conv_plane(const conv_plan *p, float *y, const float *x, const 
 static void onnx_conv_depthwise_task(size_t task, void *user)
 {
     const conv_plan *p = (const conv_plan *)user;
-    const onnx_window *w = p->w + p->dims - 1;
     const size_t channel = task % (p->groups * p->out), group = channel / p->out;
-    const size_t image = task / (p->groups * p->out), width = (size_t)w->out;
+    const size_t image = task / (p->groups * p->out), width = (size_t)p->w[p->dims - 1].out;
     const float *weight = p->weight + channel * p->taps;
     const float *x = p->x + (image * p->groups + group) * p->x_pixels;
     const float bias = p->bias ? p->bias[channel] : 0;
     float *y = p->y + task * p->pixels;
-    int64_t place[CONV_TAPS][ONNX_MOST_RANK];
-    conv_tap tap[CONV_TAPS];
-    size_t t, row;
+    int64_t at[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK];
+    conv_taps all, some;
+    size_t row;
+    int k;
     if (p->taps > CONV_TAPS) {
         onnx_conv_plane(p, y, x, weight, bias);
         return;
     }
-    for (t = 0; t < p->taps; t++) {
-        onnx_conv_tap(p, t, place[t]);
-        tap[t].weight = weight[t];
-        tap[t].at = 0;
-        onnx_window_range(w, place[t][p->dims - 1], &tap[t].low, &tap[t].high);
+    onnx_conv_taps(&all, p, weight);
+    for (k = 0; k < p->dims - 1; k++)
+        dim[k] = p->w[k].out;
+    for (row = 0; row < p->pixels / width; row++) {
+        int64_t from = 0;
+        for (k = 0; k < p->dims; k++)
+            from = from * p->w[k].in + (k + 1 < p->dims ? at[k] * p->w[k].stride : 0);
+        onnx_conv_row_of(p, y + row * width, x + from, &all, &some, bias, at);
+        onnx_next_place(at, dim, p->dims - 1);
     }
-    for (row = 0; row < p->pixels / width; row++)
-        onnx_conv_row_of(p, y + row * width, x, tap, (const int64_t(*)[ONNX_MOST_RANK])place, bias,
-                         row);
 }
 
 /* ---- [4] OTHER ---- */

@@ -9,6 +9,7 @@
        [3] ROWS          InstanceNormalization, GroupNormalization, LayerNormalization,
                          RMSNormalization, LpNormalization
        [4] OTHER         MeanVarianceNormalization, LRN */
+#include "onnx_elementary.h"
 #include "onnx_layers.h"
 #include <float.h>
 
@@ -57,7 +58,7 @@ typedef struct {
     int64_t *index;       /* of maxima, or NULL */
     size_t planes, tasks; /* planes: an image's channels */
     unsigned char *seen;  /* of each task: a row of outputs */
-    float *line;          /* of each task: rows of outputs for the rows of a plane; NULL: none */
+    float *line;          /* of each task: a plane with what is beyond it, and places; NULL: none */
 } pool_plan;
 
 /* Each task has an array of its own. */
@@ -219,7 +220,7 @@ static void onnx_pool_plane(const pool_plan *p, size_t plane, unsigned char *see
     int64_t place[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK];
     float *y = p->y + plane * p->pixels;
     int64_t *index = p->index ? p->index + plane * p->pixels : NULL;
-    size_t row = 0, k;
+    size_t row = 0;
     int d;
     for (d = 0; d < p->dims - 1; d++)
         dim[d] = p->w[d].out;
@@ -228,6 +229,13 @@ static void onnx_pool_plane(const pool_plan *p, size_t plane, unsigned char *see
                           seen);
         row += (size_t)w->out;
     } while (onnx_next_place(place, dim, p->dims - 1));
+}
+
+/* The places of a plane become places in all of x. */
+static void onnx_pool_places(const pool_plan *p, size_t plane)
+{
+    int64_t *index = p->index ? p->index + plane * p->pixels : NULL;
+    size_t k;
     for (k = 0; index && k < p->pixels; k++) {
         if (p->column_major)
             index[k] = onnx_pool_column_major(p, index[k]);
@@ -236,7 +244,7 @@ static void onnx_pool_plane(const pool_plan *p, size_t plane, unsigned char *see
 }
 
 /* Whether the maxima of planes can be computed first along rows and then along columns: of images
-   whose windows all have an element, without an index. */
+   whose windows all have an element. */
 static int onnx_pool_is_separable(const pool_plan *p)
 {
     int k;
@@ -250,41 +258,122 @@ static int onnx_pool_is_separable(const pool_plan *p)
                 return 0;
         }
     }
-    return p->kind == POOL_MAX && p->dims == 2 && !p->index && p->w[0].window > 1
+    return p->kind == POOL_MAX && p->dims == 2 && p->x_pixels < INT32_MAX && p->w[0].window > 1
            && p->w[1].window > 1;
 }
 
-/* A plane whose windows are separable. Maxima depend on the order of elements only where one is no
-   number: then nothing is computed. line: of w[0].in rows of outputs. Returns whether y is set. */
-static int onnx_pool_separable_plane(const pool_plan *p, const float *x, float *y, float *line)
+/* The elements that all windows of a dimension read together, with those beyond the input. */
+static size_t onnx_pool_padded(const onnx_window *w)
+{
+    return (size_t)((w->out - 1) * w->stride + (w->window - 1) * w->dilation + 1);
+}
+
+/* v[i] = max(v[i], v[i + shift]) for i from 0 to n - 1, in this order, and, unless it is NULL, at
+   the same elements of `at`, whose first one counts where both are equal. */
+ONNX_INLINE void onnx_pool_shifted_loop(float *v, int32_t *at, size_t shift, size_t n)
+{
+    float most[ONNX_LANES];
+    int32_t place[ONNX_LANES];
+    size_t i = 0, k;
+    for (; shift && i + ONNX_LANES <= n; i += ONNX_LANES) {
+        for (k = 0; at && k < ONNX_LANES; k++)
+            place[k] = v[i + shift + k] > v[i + k] ? at[i + shift + k] : at[i + k];
+        for (k = 0; k < ONNX_LANES; k++)
+            most[k] = v[i + shift + k] > v[i + k] ? v[i + shift + k] : v[i + k];
+        if (at)
+            memcpy(at + i, place, sizeof place);
+        memcpy(v + i, most, sizeof most);
+    }
+    for (; i < n; i++) {
+        const int larger = v[i + shift] > v[i];
+        v[i] = v[larger ? i + shift : i];
+        if (at)
+            at[i] = at[larger ? i + shift : i];
+    }
+}
+
+#if defined(__GNUC__) && defined(__x86_64__)
+ONNX_FOR_AVX2 static void onnx_pool_shifted_wide(float *v, int32_t *at, size_t shift, size_t n)
+{
+    if (at)
+        onnx_pool_shifted_loop(v, at, shift, n);
+    else
+        onnx_pool_shifted_loop(v, NULL, shift, n);
+}
+#define POOL_WIDE ONNX_HAS_AVX2
+#else
+#define POOL_WIDE 0
+#define onnx_pool_shifted_wide onnx_pool_shifted_loop
+#endif
+
+/* v[i] becomes the maximum of a window's elements v[i + t·step], of n elements, and at[i] its
+   place. Two maxima of neighbouring runs of elements make one of a run twice as long. */
+static void onnx_pool_maxima(float *v, int32_t *at, const onnx_window *w, size_t step, size_t n)
+{
+    const size_t window = (size_t)w->window;
+    size_t run, more;
+    for (run = 1; run < window; run += more) {
+        more = run < window - run ? run : window - run;
+        if (n <= more * step)
+            continue;
+        if (POOL_WIDE)
+            onnx_pool_shifted_wide(v, at, more * step, n - more * step);
+        else
+            onnx_pool_shifted_loop(v, at, more * step, n - more * step);
+    }
+}
+
+/* Copies a plane to v, with -infinity around it, and the places of its elements to at, unless this
+   is NULL. */
+static void onnx_pool_pad(const pool_plan *p, const float *x, float *v, int32_t *at)
 {
     const onnx_window *down = p->w, *along = p->w + 1;
-    const size_t width = (size_t)along->out;
-    int64_t row, tap, low, high, k;
+    const size_t rows = onnx_pool_padded(down), width = onnx_pool_padded(along);
+    const int64_t low = along->before > 0 ? along->before : 0;
+    const int64_t high =
+        along->before + along->in < (int64_t)width ? along->before + along->in : (int64_t)width;
+    int64_t row, k;
+    size_t i;
+    for (i = 0; i < rows * width; i++)
+        v[i] = -HUGE_VALF;
+    if (at)
+        memset(at, 0, rows * width * sizeof *at);
+    for (row = 0; row < (int64_t)rows; row++) {
+        const int64_t from = row - down->before, to = row * (int64_t)width;
+        if (from < 0 || from >= down->in)
+            continue;
+        for (k = low; k < high; k++)
+            v[to + k] = x[from * along->in + k - along->before];
+        for (k = low; at && k < high; k++)
+            at[to + k] = (int32_t)(from * along->in + k - along->before);
+    }
+}
+
+/* A plane whose windows are separable: along rows, then along columns. Maxima depend on the order
+   of elements only where one is no number, and places where one is -infinity: then nothing is
+   computed. v: space for the plane with what is beyond it, and as much for places. Returns whether
+   y is set. */
+static int onnx_pool_separable_plane(const pool_plan *p, const float *x, float *y, int64_t *index,
+                                     float *v)
+{
+    const onnx_window *down = p->w, *along = p->w + 1;
+    const size_t width = onnx_pool_padded(along), n = onnx_pool_padded(down) * width;
+    int32_t *at = index ? (int32_t *)(void *)(v + n) : NULL;
+    int64_t row, k;
     size_t i, none = 0;
     for (i = 0; i < p->x_pixels; i++)
-        none += x[i] != x[i];
+        none += !(x[i] > -HUGE_VALF);
     if (none)
         return 0;
-    for (i = 0; i < (size_t)down->in * width; i++)
-        line[i] = -HUGE_VALF;
-    for (i = 0; i < p->pixels; i++)
-        y[i] = -HUGE_VALF;
-    for (row = 0; row < down->in; row++) {
-        for (tap = 0; tap < along->window; tap++) {
-            onnx_window_range(along, tap, &low, &high);
-            if (low < high)
-                onnx_pool_row_max(line + row * along->out + low,
-                                  x + row * along->in + low * along->stride - along->before
-                                      + tap * along->dilation,
-                                  (size_t)along->stride, (size_t)(high - low));
-        }
-    }
-    for (tap = 0; tap < down->window; tap++) {
-        onnx_window_range(down, tap, &low, &high);
-        for (k = low; k < high; k++) {
-            row = k * down->stride - down->before + tap * down->dilation;
-            onnx_pool_row_max(y + k * along->out, line + row * along->out, 1, width);
+    onnx_pool_pad(p, x, v, at);
+    onnx_pool_maxima(v, at, along, (size_t)along->dilation, n);
+    onnx_pool_maxima(v, at, down, (size_t)down->dilation * width, n);
+    for (row = 0; row < down->out; row++) {
+        for (k = 0; k < along->out; k++) {
+            const int64_t from = row * down->stride * (int64_t)width + k * along->stride;
+            *y++ = v[from];
+            if (index)
+                *index++ = at[from];
         }
     }
     return 1;
@@ -294,13 +383,16 @@ static int onnx_pool_separable_plane(const pool_plan *p, const float *x, float *
 static int onnx_pool_allocate(onnx_call *c, pool_plan *p)
 {
     const size_t width = (size_t)p->w[p->dims - 1].out;
-    const size_t lines = onnx_pool_is_separable(p) ? (size_t)p->w[0].in : 0;
-    const size_t floats = deploy_times(deploy_times(p->tasks, lines), width);
+    const int separable = onnx_pool_is_separable(p);
+    const size_t floats =
+        separable ? deploy_times(2 * p->tasks,
+                                 deploy_times(onnx_pool_padded(p->w), onnx_pool_padded(p->w + 1)))
+                  : 0;
     unsigned char *work = (unsigned char *)onnx_work(
         c, deploy_plus(deploy_times(floats, sizeof *p->line), deploy_times(p->tasks, width)));
     if (!work)
         return -1;
-    p->line = lines ? (float *)(void *)work : NULL;
+    p->line = separable ? (float *)(void *)work : NULL;
     p->seen = work + floats * sizeof *p->line;
     return 0;
 }
@@ -309,13 +401,15 @@ static void onnx_pool_task(size_t task, void *user)
 {
     const pool_plan *p = (const pool_plan *)user;
     const size_t width = (size_t)p->w[p->dims - 1].out;
-    float *line = p->line ? p->line + task * (size_t)p->w[0].in * width : NULL;
+    float *line =
+        p->line ? p->line + 2 * task * onnx_pool_padded(p->w) * onnx_pool_padded(p->w + 1) : NULL;
     size_t plane;
     for (plane = task; plane < p->planes; plane += p->tasks) {
         if (!line
             || !onnx_pool_separable_plane(p, p->x + plane * p->x_pixels, p->y + plane * p->pixels,
-                                          line))
+                                          p->index ? p->index + plane * p->pixels : NULL, line))
             onnx_pool_plane(p, plane, p->seen + task * width);
+        onnx_pool_places(p, plane);
     }
 }
 
