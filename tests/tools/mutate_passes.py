@@ -30,12 +30,14 @@ TARGET = 98                                  # per cent
 # The tests of the files whose names match, short forms of them, in their order.
 RELU, RELUS = ("reluize/test_onnx_relu.sh", {}), ("reluize/test_reluize_relus.sh", {})
 INT8 = ("reluize/test_reluize_int8.sh", {"GRAPHS": "80"})
-C = ("reluize/test_onnx_c.sh", {"RANDOM_GRAPHS": "25"})
+C = ("reluize/test_onnx_c.sh", {"RANDOM_GRAPHS": "60", "COMPILERS": "tcc"})
 TESTS = [(r"onnx_c", [C, RELUS]),
          (r"onnx_int8", [INT8, RELUS]),
          (r"onnx_gates", [RELU, INT8, RELUS]),
          (r"onnx_relu_matrix", [RELU, INT8, RELUS]),
          (r"onnx_relu|onnx_rewrite|least_squares", [RELU, RELUS, INT8])]
+# The copies' names contain the name of the file.
+PROLOGUE = mutate.PROLOGUE.replace("LGELU__PASS", "MUTATE_PASS")
 # What chooses a mutant; without MUTATE_FILE and MUTANT the file is as it was.
 CHOOSER = """
 #include <stdlib.h>
@@ -48,7 +50,7 @@ static __attribute__((constructor)) void mutate_choose(void)
 {
     const char *file = getenv("MUTATE_FILE"), *mutant = getenv("MUTANT");
     int i;
-    if (!file || !mutant || strcmp(file, "%(name)s"))
+    if (!mutant || (file && strcmp(file, "%(name)s")))
         return;
     mutate_chosen = atoi(mutant);
     for (i = 0; i < %(functions)d; i++)
@@ -75,6 +77,7 @@ class PassSchema(mutate.Schema):
     def __init__(self, path, source, chosen):
         self.name = name_of(path)
         mutate.STAMP = "%s/%s.json" % (FOLDER, self.name)
+        mutate.PROLOGUE = PROLOGUE
         super().__init__(source, chosen)
 
     def is_compiled(self):
@@ -89,7 +92,7 @@ class PassSchema(mutate.Schema):
         path = "%s/%s.c" % (FOLDER, self.name)
         mutate.write(path, self.whole())
         apart = ["-D%s=%s_of_%s" % (word, word, self.name) for word in ("mutate_on", "mutate_chosen", "mutate_reached")]
-        run = subprocess.run([*mutate.COMPILER, *FLAGS, *INCLUDE, *apart, "-DLGELU__PASS=" + self.name, *flags, path],
+        run = subprocess.run([*mutate.COMPILER, *FLAGS, *INCLUDE, *apart, "-DMUTATE_PASS=" + self.name, *flags, path],
                              capture_output=True, text=True, env=dict(os.environ, LC_ALL="C"))
         if not run.returncode:
             return set()
@@ -122,13 +125,14 @@ def is_same(path, source, mutant):
     return objects[0] == objects[1]
 
 
-def run_test(test, limit, file=None, number=None):
+def run_test(test, limit, number, file=None):
     """(why it failed or None, seconds) of a test, which ends at its first failure."""
     script, variables = test
     environment = dict(os.environ, PARTS_FOLDER=PARTS, OMP_NUM_THREADS="1", **variables)
     environment["RELUIZE"] = os.environ["RELUIZE"].replace("build/parts", PARTS)
+    environment["MUTANT"] = str(number)
     if file:
-        environment.update(MUTATE_FILE=file, MUTANT=str(number))
+        environment["MUTATE_FILE"] = file
     began, why = time.time(), None
     child = subprocess.Popen(["timeout", str(int(limit)), "sh", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
                              start_new_session=True)
@@ -214,15 +218,14 @@ def main():
     print("# %4.0f s: %d mutants of %d files compiled" % (time.time() - began, len(queue), len(schemas)), flush=True)
 
     limits = {}
-    for path in schemas:
-        for test in tests_of(name_of(path)):
-            if (path, test[0]) in limits:
-                continue
-            why, spent = run_test(test, 900, name_of(path), 0)
-            if why:
-                sys.exit(print("FAIL mutate: %s fails with unchanged copies of %s: %s" % (test[0], name_of(path), why)))
-            limits[path, test[0]] = 3 * spent + 20
-            print("# %s, with copies of %s: %.1f s" % (test[0], name_of(path), spent), flush=True)
+    for test in [test for path in schemas for test in tests_of(name_of(path))]:
+        if test[0] in limits:
+            continue
+        why, spent = run_test(test, 900, 0)
+        if why:
+            sys.exit(print("FAIL mutate: %s fails with unchanged copies of functions: %s" % (test[0], why)))
+        limits[test[0]] = 3 * spent + 20
+        print("# %-32s %5.1f s" % (test[0], spent), flush=True)
 
     def judge(path, m):
         schema, name = schemas[path], name_of(path)
@@ -231,7 +234,7 @@ def main():
         if reason_of(name, m.key, rows):
             return "listed", reason_of(name, m.key, rows)
         for test in tests_of(name):
-            why, _ = run_test(test, limits[path, test[0]], name, schema.number(m))
+            why, _ = run_test(test, limits[test[0]], schema.number(m), name)
             if why:
                 return "caught", "%s: %s" % (os.path.basename(test[0]), why)
         return ("same" if is_same(path, sources[path], m) else "survived"), ""
