@@ -47,11 +47,12 @@ struct onnx_run_space {
     int *eight_of;         /* by node of the main graph: the layer of 8 bits that it ends, or -1 */
     onnx_eight *eight;     /* see onnx_whole.h */
     int eights;
-    void **kept;        /* by node of the main graph: of onnx_kept */
-    unsigned int8_sets; /* of the processor, which takes long to ask */
-    onnx_buffer *work;  /* of onnx_work, while an operator runs */
-    int depth;          /* of nested subgraphs that are running */
-    run_text *text;     /* a table of the texts that operators made, which stay until the end */
+    void **kept;               /* by node of the main graph: of onnx_kept */
+    const onnx_operator **row; /* by node of the main graph: what was found for it, or NULL */
+    unsigned int8_sets;        /* of the processor, which takes long to ask */
+    onnx_buffer *work;         /* of onnx_work, while an operator runs */
+    int depth;                 /* of nested subgraphs that are running */
+    run_text *text; /* a table of the texts that operators made, which stay until the end */
     size_t texts, text_places;
 };
 
@@ -226,13 +227,20 @@ int8_set onnx_int8_set(const onnx_run *run)
     return int8_set_of(run->space->int8_sets, lgelu_isa());
 }
 
-void **onnx_kept(const onnx_call *c)
+/* The number of the call's node in the main graph; -1: it is in none. */
+static ptrdiff_t onnx_run_number(const onnx_call *c)
 {
     const onnx_subgraph *top = &c->run->graph->top;
     const uintptr_t node = (uintptr_t)c->node, first = (uintptr_t)top->node;
     if (node < first || node >= (uintptr_t)(top->node + top->nodes))
-        return NULL;
-    return c->run->space->kept + (c->node - top->node);
+        return -1;
+    return c->node - top->node;
+}
+
+void **onnx_kept(const onnx_call *c)
+{
+    const ptrdiff_t number = onnx_run_number(c);
+    return number < 0 ? NULL : c->run->space->kept + number;
 }
 
 /* ---- [2] TENSORS ---- */
@@ -830,6 +838,12 @@ void onnx_floats_of(const onnx_tensor *x, size_t from, size_t n, float *to)
     } else if (x->type == ONNX_F16) {
         for (i = 0; i < n; i++)
             to[i] = onnx_from_half(((const uint16_t *)x->data)[from + i]);
+    } else if (x->type == ONNX_U8) {
+        for (i = 0; i < n; i++)
+            to[i] = ((const uint8_t *)x->data)[from + i];
+    } else if (x->type == ONNX_I8) {
+        for (i = 0; i < n; i++)
+            to[i] = ((const int8_t *)x->data)[from + i];
     } else {
         for (i = 0; i < n; i++)
             to[i] = (float)onnx_tensor_real(x, from + i);
@@ -844,6 +858,11 @@ void onnx_floats_to(onnx_tensor *x, size_t from, size_t n, const float *y)
     } else if (x->type == ONNX_F16) {
         for (i = 0; i < n; i++)
             ((uint16_t *)x->data)[from + i] = onnx_to_half(y[i]);
+    } else if (x->type == ONNX_U8 || x->type == ONNX_I8) {
+        const int64_t least = x->type == ONNX_I8 ? -128 : 0;
+        for (i = 0; i < n; i++)
+            ((uint8_t *)x->data)[from + i] =
+                (uint8_t)onnx_run_clamp((double)y[i], (double)least, (double)(least + 255));
     } else {
         for (i = 0; i < n; i++)
             onnx_tensor_set_real(x, from + i, (double)y[i]);
@@ -1085,10 +1104,11 @@ onnx_run *onnx_run_begin(const onnx_graph *g, const onnx_run_options *options, c
         r->space->eight_of = (int *)calloc(nodes, sizeof(int));
         r->space->eight = (onnx_eight *)calloc(nodes, sizeof(onnx_eight));
         r->space->kept = (void **)calloc(nodes, sizeof(void *));
+        r->space->row = (const onnx_operator **)calloc(nodes, sizeof *r->space->row);
     }
     if (!r || !r->constant || !r->value || !r->keep || !r->space || !r->space->needed
         || !r->space->first_dead || !r->space->next_dead || !r->space->eight_of || !r->space->eight
-        || !r->space->kept) {
+        || !r->space->kept || !r->space->row) {
         deploy_refuse(message, LGELU_E_MEMORY, "out of memory");
         onnx_run_end(r);
         return NULL;
@@ -1135,6 +1155,7 @@ void onnx_run_end(onnx_run *r)
         free(r->space->eight_of);
         free(r->space->eight);
         free(r->space->kept);
+        free(r->space->row);
     }
     free(r->space);
     free(r->constant);
@@ -1295,12 +1316,25 @@ int onnx_run_subgraph(onnx_call *c, const onnx_subgraph *graph, const onnx_tenso
     return 0;
 }
 
+/* The row of a call's operator, which takes a while to find, or NULL. */
+static const onnx_operator *onnx_run_row(const onnx_call *c)
+{
+    const ptrdiff_t number = onnx_run_number(c);
+    const onnx_operator **found = number < 0 ? NULL : c->run->space->row + number;
+    int later;
+    if (!found)
+        return onnx_run_operator(c->node, c->opset, &later);
+    if (!*found)
+        *found = onnx_run_operator(c->node, c->opset, &later);
+    return *found;
+}
+
 /* Calls a node's operator, or the function of the model that it names. */
 static int onnx_run_call(onnx_call *c)
 {
     const onnx_function *f = onnx_graph_called(c->run->graph, c->node);
     const onnx_operator *row;
-    int later, k, failed;
+    int k, failed;
     if (c->outputs < 1)
         return onnx_refuse_call(c, "it has no outputs");
     if (f) {
@@ -1314,7 +1348,7 @@ static int onnx_run_call(onnx_call *c)
             return onnx_run_drop(c);
         return 0;
     }
-    row = onnx_run_operator(c->node, c->opset, &later);
+    row = onnx_run_row(c);
     if (!row)
         return onnx_refuse_call(c, "this operator is not supported");
     for (k = 0; k < c->inputs && !onnx_takes_sequences(row); k++) {
