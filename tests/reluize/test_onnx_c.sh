@@ -3,7 +3,8 @@
 # (tools/onnx_random.py) have the bits of the evaluator, compiled by gcc, clang and tcc, with and without fma in hardware; the files
 # compile as C++ without a warning; networks in 8 bits become files without floats, which differ from the evaluator by at most
 # one step of the last grid, counted; and the program onnx_c refuses what it cannot write with a line, and writes nothing then.
-# RANDOM_GRAPHS=N: N graphs for each compiler (100). COMPILERS='tcc gcc': no others.
+# RANDOM_GRAPHS=N: N graphs for each compiler (100). COMPILERS='tcc gcc': no others. ONLY='gcc -O2': only the runs of that name.
+# SEED=N: other graphs.
 CC=${CC:-cc}
 out=build/onnx_c
 rm -rf $out
@@ -27,9 +28,10 @@ wanted() { case " ${COMPILERS:-$1} " in *" $1 "*) ;; *) false ;; esac; }
 # random NAME SEED COMPILER...: graphs of this seed
 random()
 {
-    name=$1 seed=$2
+    name=$1 seed=$(($2 + ${SEED:-0}))
     shift 2
     wanted $1 || return
+    [ "${ONLY:-$name}" = "$name" ] || return
     command -v $1 > /dev/null || { echo "skip C files of random graphs by $name: $1 is not installed"; return; }
     $onnx tools/onnx_random.py $out/cases $seed ${RANDOM_GRAPHS:-100} --only $only --floats 1 --nodes 8 > $out/made &&
         $out/onnx_c_random $out/cases $out/files "$@" -shared -fPIC > $out/found 2>&1
@@ -48,9 +50,10 @@ grep REFUSED $out/found | sed "s/node '[^']*'/node/; s/[0-9][0-9]*/N/g" | sort |
 # with some nodes in floats
 integers()
 {
-    name=$1 seed=$2 layers=$3 steps=$4
+    name=$1 seed=$(($2 + ${SEED:-0})) layers=$3 steps=$4
     shift 4
     wanted $1 || return
+    [ "${ONLY:-$name}" = "$name" ] || return
     command -v $1 > /dev/null || { echo "skip C files in 8 bits by $name: $1 is not installed"; return; }
     $onnx tools/onnx_c_quantized.py $out/cases $seed ${RANDOM_GRAPHS:-100} $layers $FLOATS > $out/made 2>&1 &&
         $out/onnx_c_random --integers $steps $out/cases $out/files "$@" -shared -fPIC > $out/found 2>&1

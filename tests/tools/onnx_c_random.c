@@ -309,6 +309,8 @@ static void write_case(one_case c)
                                                : c.graph->top.input[k - c.graph->top.outputs];
         c.grid[k].type = onnx_c_stored(file, v, &c.grid[k].scale, &c.grid[k].zero);
     }
+    if (onnx_c_in_floats(file))
+        printf("# case %d: floats %d\n", first_number + waiting, onnx_c_in_floats(file));
     onnx_c_end(file);
     written++;
     cases[waiting++] = c;

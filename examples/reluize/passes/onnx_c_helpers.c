@@ -506,6 +506,9 @@ static const onnx_c_helper_text onnx_c_helper_texts[ONNX_C_HELPERS] = {
       "#else\n"
       "#define UNROLL_\n"
       "#endif\n"
+      "/* few columns leave registers for more rows, and a single row for more columns */\n"
+      "#define ROWS_BESIDE_(n) (2 * (n) <= TILE_COLUMNS_ ? 2 * TILE_ROWS_ : TILE_ROWS_)\n"
+      "#define COLUMNS_BESIDE_(p) (TILE_COLUMNS_ * (TILE_ROWS_ / (p)))\n"
       "/* the first of n in a tile: the last tile begins earlier where it would not fit */\n"
       "#define FIRST_(i, n, tile) ((i) + (tile) <= (n) ? (i) : (n) - (tile))\n" },
 };

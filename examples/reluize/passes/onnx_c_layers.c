@@ -134,10 +134,55 @@ static void onnx_c_conv_load(onnx_c *c, const onnx_c_conv *p, const char *row, c
     onnx_c_close(c);
 }
 
+/* Writes what a tap adds to the sums of a tile. */
+static void onnx_c_conv_fma(onnx_c *c, const onnx_c_conv *p, int copied)
+{
+    const onnx_window *w = p->w + p->dims - 1;
+    char place[128] = "", tap[16];
+    deploy_text(tap, sizeof tap, "t%z", (size_t)p->dims - 1);
+    onnx_c_term(place, "p", copied ? (size_t)w->stride : 1);
+    if (copied)
+        onnx_c_term(place, tap, (size_t)w->dilation);
+    onnx_c_open(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
+    onnx_c_line(c, "    sum[p][n] = fma_(z[%s], w[n], sum[p][n]);", place);
+    onnx_c_close(c);
+}
+
+/* Returns whether what a tile reads of a row is copied first, with zeros where it is outside: each
+   element serves several taps. */
+static int onnx_c_conv_is_copied(const onnx_c_conv *p)
+{
+    const onnx_window *w = p->w + p->dims - 1;
+    return w->window > 1 && onnx_c_conv_leaves(w);
+}
+
+/* Writes the copy of a row, z. inside: as in onnx_c_conv_load. */
+static void onnx_c_conv_copy(onnx_c *c, const onnx_c_conv *p, const char *inside)
+{
+    const onnx_window *w = p->w + p->dims - 1;
+    const char *both = *inside ? " && " : "";
+    char place[128], out[16];
+    deploy_text(out, sizeof out, "r%z", (size_t)p->dims - 1);
+    *place = 0;
+    onnx_c_term(place, out, (size_t)w->stride);
+    onnx_c_line(c, "float z[SPAN];");
+    onnx_c_line(c, w->before < 0 ? "const size_t u = %s + %d;" : "const size_t u = %s - %d;", place,
+                w->before < 0 ? -w->before : w->before);
+    onnx_c_line(c, "if (%s%sSPAN <= %d && u <= (size_t)%d - SPAN) {", inside, both, w->in, w->in);
+    onnx_c_line(c, "    for (size_t i = 0; i < SPAN; i++)");
+    onnx_c_line(c, "        z[i] = row[u + i];");
+    onnx_c_line(c, "} else {");
+    onnx_c_line(c, "    for (size_t i = 0; i < SPAN; i++)");
+    onnx_c_line(c, "        z[i] = %s%su + i < %d ? row[u + i] : 0;", inside, both, w->in);
+    onnx_c_line(c, "}");
+}
+
 /* Writes the loops over taps, and what is done for each. */
 static void onnx_c_conv_taps(onnx_c *c, int node, const onnx_c_conv *p)
 {
     char tap[16], out[16], place[128], inside[256] = "", row[256] = "x0", index[ONNX_C_TEXT] = "k";
+    const int copied = onnx_c_conv_is_copied(p);
     size_t n;
     int d;
     onnx_c_open(c, "for (size_t k = 0; k < IN; k++)");
@@ -148,6 +193,10 @@ static void onnx_c_conv_taps(onnx_c *c, int node, const onnx_c_conv *p)
         const onnx_window *w = p->w + d;
         deploy_text(tap, sizeof tap, "t%z", (size_t)d);
         deploy_text(out, sizeof out, "r%z", (size_t)d);
+        if (d == p->dims - 1 && copied) {
+            onnx_c_line(c, "const float *row = x + %s * %d;", row, w->in);
+            onnx_c_conv_copy(c, p, inside);
+        }
         if (w->window > 1) {
             onnx_c_for(c, tap, (size_t)w->window);
             n = strlen(index);
@@ -171,12 +220,11 @@ static void onnx_c_conv_taps(onnx_c *c, int node, const onnx_c_conv *p)
     }
     onnx_c_line(c, "const float *w = w%z_ + %s%s * OUT + o;", (size_t)node,
                 p->groups > 1 ? "group * IN * TAPS * OUT + " : "", index);
-    onnx_c_line(c, "const float *row = x + %s * %d;", row, p->w[p->dims - 1].in);
-    onnx_c_conv_load(c, p, "row", inside);
-    onnx_c_open(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
-    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
-    onnx_c_line(c, "    sum[p][n] = fma_(z[p], w[n], sum[p][n]);");
-    onnx_c_close(c);
+    if (!copied) {
+        onnx_c_line(c, "const float *row = x + %s * %d;", row, p->w[p->dims - 1].in);
+        onnx_c_conv_load(c, p, "row", inside);
+    }
+    onnx_c_conv_fma(c, p, copied);
     for (d = 0; d < p->dims; d++) {
         if (p->w[d].window > 1)
             onnx_c_close(c);
@@ -261,7 +309,11 @@ static int onnx_c_conv_write_products(onnx_c *c, int node, onnx_c_conv *p)
         onnx_c_line(c, "enum { IN = %z, TAPS = 1, OUT = %z };", p->in, p->out);
     else
         onnx_c_line(c, "enum { IN = %z, OUT = %z };", p->in, p->out);
-    onnx_c_line(c, "enum { P = TILE_(%d, TILE_ROWS_), N = TILE_(OUT, TILE_COLUMNS_) };", width);
+    onnx_c_line(c, "enum { N = TILE_(OUT, TILE_COLUMNS_), P = TILE_(%d, ROWS_BESIDE_(N)) };",
+                width);
+    if (onnx_c_conv_is_copied(p))
+        onnx_c_line(c, "enum { SPAN = (P - 1) * %d + %d };", p->w[p->dims - 1].stride,
+                    (p->w[p->dims - 1].window - 1) * p->w[p->dims - 1].dilation + 1);
     onnx_c_line(c, "const float *x = x0;");
     onnx_c_conv_tiles(c, p, bias, node);
     onnx_c_conv_taps(c, node, p);
@@ -552,7 +604,7 @@ static void onnx_c_product_tile(onnx_c *c, const onnx_c_product *p, const char *
 static void onnx_c_product_sizes(onnx_c *c, const onnx_c_product *p)
 {
     onnx_c_line(c, "enum { M = %z, IN = %z, OUT = %z };", p->m, p->k, p->n);
-    onnx_c_line(c, "enum { P = TILE_(M, TILE_ROWS_), N = TILE_(OUT, TILE_COLUMNS_) };");
+    onnx_c_line(c, "enum { P = TILE_(M, TILE_ROWS_), N = TILE_(OUT, COLUMNS_BESIDE_(P)) };");
 }
 
 /* Reads the shapes of MatMul by NumPy's rules. */
