@@ -7,7 +7,7 @@
    Both networks take an image (3, SIZE, SIZE); a step has IMAGES of them, whose pixels are random.
    The loss is the sum of Σ(s - t)²/Σt² over the outputs and the values of one name that
    convolutions make in both files, of the student's s and the original's t. Gradients are those of
-   all constants of floats that the student's Conv, Add, Sub and Mul read. The program prints one
+   all constants of floats that the student's Conv, Add, Sub, Mul and PRelu read. The program prints one
    JSON line with the fastest step and the fastest forward pass of the original in milliseconds an
    image, the loss, and the norm of the gradients. */
 #include "net.h"
@@ -101,7 +101,7 @@ static void find_learned(network *n)
     for (i = 0; i < g->top.nodes; i++) {
         const onnx_node *node = g->top.node + i;
         if (!onnx_is(&node->op, "Conv") && !onnx_is(&node->op, "Add") && !onnx_is(&node->op, "Sub")
-            && !onnx_is(&node->op, "Mul"))
+            && !onnx_is(&node->op, "Mul") && !onnx_is(&node->op, "PRelu"))
             continue;
         for (k = 0; k < node->inputs; k++) {
             const int v = node->input[k], c = v < 0 ? -1 : g->value[v].constant;

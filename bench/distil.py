@@ -46,7 +46,7 @@ def cut(_, x, starts, ends, axes, steps):
 OPERATORS = {
     "Conv": conv, "MaxPool": max_pool, "Resize": resize, "Slice": cut,
     "Add": lambda a, x, y: x + y, "Sub": lambda a, x, y: x - y, "Mul": lambda a, x, y: x * y,
-    "Relu": lambda a, x: torch.relu(x), "Sigmoid": lambda a, x: torch.sigmoid(x), "Silu": lambda a, x: F.silu(x),
+    "PRelu": lambda a, x, slope: F.prelu(x, slope.reshape(-1)), "Relu": lambda a, x: torch.relu(x), "Sigmoid": lambda a, x: torch.sigmoid(x), "Silu": lambda a, x: F.silu(x),
     "Addcmul": lambda a, x, y, z: torch.addcmul(z, x, y),
     "Concat": lambda a, *x: torch.cat(x, a["axis"]), "Transpose": lambda a, x: x.permute(a["perm"]),
     "Reshape": lambda a, x, shape: x.reshape([len(x)] + [n or x.shape[k + 1] for k, n in enumerate(shape.tolist()[1:])]),
@@ -73,7 +73,7 @@ class Network:
                 continue
             if op == "Conv":
                 self.convolved.append(n.output[0])
-            for name in inputs if learned and op in ("Conv", "Add", "Sub", "Mul") else []:
+            for name in inputs if learned and op in ("Conv", "Add", "Sub", "Mul", "PRelu") else []:
                 if name in self.value and self.value[name].is_floating_point():
                     self.learned[name] = self.value[name].requires_grad_()
             last = nodes[-1] if nodes else None

@@ -220,7 +220,7 @@ distil() {
         ../examples/build/reluize "$model" --data "$LGELU_DATA/photos/objects" --raw --samples 8 --line --class-axis none --quiet \
             -o "$student" > /dev/null
     fi
-    measure distil 'a step of distillation, YOLOX-nano, 320 x 320, one ReLU and a linear term a gate; milliseconds an image; forward: the original' \
+    measure distil 'a step of distillation, YOLOX-nano, 320 x 320, one ReLU and a linear term (PRelu) a gate; milliseconds an image; forward: the original' \
         3 "$model $student 320 4"
     awk '
     function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
