@@ -7,9 +7,9 @@
    Both networks take an image (3, SIZE, SIZE); a step has IMAGES of them, whose pixels are random.
    The loss is the sum of Σ(s - t)²/Σt² over the outputs and the values of one name that
    convolutions make in both files, of the student's s and the original's t. Gradients are those of
-   all constants of floats that the student's Conv, Add, Sub, Mul and PRelu read. The program prints one
-   JSON line with the fastest step and the fastest forward pass of the original in milliseconds an
-   image, the loss, and the norm of the gradients. */
+   all constants of floats that the student's Conv, Add, Sub, Mul and PRelu read. The program prints
+   one JSON line with the fastest step and the fastest forward pass of the original in milliseconds
+   an image, the loss, and the norm of the gradients. */
 #include "net.h"
 #include "onnx_back_rule.h"
 #include "onnx_back.h"

@@ -815,19 +815,36 @@ static lgelu_status onnx_distil_compare_labels(const onnx_distil *d, distil_slot
 
 /* ---- [5] PASSES ---- */
 
+/* y = scale·(x - shift). */
+BACK_INLINE void onnx_distil_map_loop(float *restrict y, const float *restrict x, float scale,
+                                      float shift, size_t n)
+{
+    size_t i, k;
+    for (i = 0; i + BACK_LANES <= n; i += BACK_LANES) {
+        for (k = 0; k < BACK_LANES; k++)
+            y[i + k] = scale * (x[i + k] - shift);
+    }
+    for (; i < n; i++)
+        y[i] = scale * (x[i] - shift);
+}
+
+BACK_FOR_PROCESSOR(onnx_distil_map_row, onnx_distil_map_loop,
+                   (float *restrict y, const float *restrict x, float scale, float shift, size_t n),
+                   (y, x, scale, shift, n))
+
 /* What the student is to give for a value of the original with a map. NULL: out of memory. */
 static onnx_tensor *onnx_distil_mapped(onnx_run *run, const onnx_distil_map *map,
                                        const onnx_tensor *x)
 {
     onnx_tensor *y = onnx_tensor_make(run, ONNX_F32, x->rank, x->dim);
-    size_t inner = 1, i;
+    size_t inner = map->axis ? 1 : x->count, row;
     int k;
     for (k = map->axis ? x->rank + map->axis + 1 : x->rank; k < x->rank; k++)
         inner *= (size_t)x->dim[k];
-    for (i = 0; y && i < y->count; i++) {
-        const size_t c = map->axis ? i / inner % map->channels : 0;
-        const float shift = map->shift ? map->shift[c] : 0;
-        ((float *)y->data)[i] = map->scale[c] * (((const float *)x->data)[i] - shift);
+    for (row = 0; y && row * inner < y->count; row++) {
+        const size_t c = map->axis ? row % map->channels : 0;
+        onnx_distil_map_row((float *)y->data + row * inner, (const float *)x->data + row * inner,
+                            map->scale[c], map->shift ? map->shift[c] : 0, inner);
     }
     return y;
 }
