@@ -127,6 +127,19 @@ for k in range(6):
     last = f"e{k}"
 save("deep", deep + [helper.make_node("Gemm", [last, "v", "c"], ["y"])], weights + [t("v", n.normal(size=(12, 3))), t("c", np.zeros(3))],
      info("x", ["n", 20]), [info("y", ["n", 3])], 17)
+# 8 bits in the file, and operators without a form in 8 bits, between layers
+grid = [t("s", 0.05, "f4"), t("z", 128, "u1")]
+pair = lambda v: [helper.make_node("QuantizeLinear", [v, "s", "z"], [v + "_q"]), helper.make_node("DequantizeLinear", [v + "_q", "s", "z"], [v + "_d"])]
+save("mixed", pair("x") + [helper.make_node("Gemm", ["x_d", "w", "b"], ["h"])] + pair("h") +
+     [helper.make_node("Sigmoid", ["h_d"], ["g"]), helper.make_node("Mul", ["h_d", "g"], ["m"]), helper.make_node("Gemm", ["m", "u"], ["k"]),
+      helper.make_node("LayerNormalization", ["k", "one", "nil"], ["l"]), helper.make_node("Unsqueeze", ["l", "axis"], ["t"]),
+      helper.make_node("LSTM", ["t", "lw", "lr"], ["r"], hidden_size=16), helper.make_node("Reshape", ["r", "image"], ["i"]),
+      helper.make_node("Resize", ["i", "", "twice"], ["c"], mode="cubic"), helper.make_node("Flatten", ["c"], ["f"]),
+      helper.make_node("Gemm", ["f", "v", "d"], ["y"])],
+     grid + [t("w", n.normal(size=(20, 16)) / 4), t("b", n.normal(size=16)), t("u", n.normal(size=(16, 16)) / 4), t("one", np.ones(16)),
+     t("nil", np.zeros(16)), t("axis", [0], "i8"), t("lw", n.normal(size=(1, 64, 16)) / 4), t("lr", n.normal(size=(1, 64, 16)) / 4),
+     t("image", [-1, 1, 4, 4], "i8"), t("twice", [1, 1, 2, 2]), t("v", n.normal(size=(64, 3)) / 4), t("d", np.zeros(3))],
+     info("x", ["n", 20]), [info("y", ["n", 3])], 17)
 save("squeeze", nodes + [helper.make_node("Squeeze", ["p"], ["y"], axes=[2, 3])], inits, info("x", ["n", 20]), [info("y", ["n", 3])], 11)
 # opset 9, which has no QuantizeLinear, with operators whose attributes are inputs in opset 13
 pieces = [helper.make_node("Slice", ["m"], ["m1"], axes=[2], starts=[0], ends=[2]), helper.make_node("Pad", ["m1"], ["m2"], pads=[0, 0, 0, 0, 0, 0, 1, 0], value=0.5),
@@ -171,6 +184,24 @@ P
             verdict $? "ONNX Runtime takes $name.8.onnx" "$(tail -n 1 $out/stderr)"
         done
     else echo "skip ONNX Runtime takes them: $no_runtime"; fi
+    convert mixed $out/mixed.onnx --data $out/table.csv
+    $onnx -c "
+import onnx
+a, b = (onnx.load(f'$out/{n}.onnx') for n in ('mixed', 'mixed.8'))
+kinds = lambda m: [n.op_type for n in m.graph.node]
+kept = lambda m: {n.name or n.output[0]: (n.op_type, list(n.input)) for n in m.graph.node if n.output[0] in ('x_q', 'x_d', 'h', 'h_q', 'h_d', 'r')}
+into = {o: n.op_type for n in b.graph.node for o in n.output}
+last = [n for n in b.graph.node if n.output[0] == 'y'][0]
+raise SystemExit(not (kept(a) == kept(b) and len(kept(a)) == 6 and into[last.input[0]] == into[last.input[1]] == 'DequantizeLinear'
+                      and all(kinds(b).count(k) == 1 for k in ('LSTM', 'LayerNormalization', 'Resize'))))"
+    verdict $? "beside operators that have 8 bits in the file, or no form in 8 bits, the others are quantized" "$(tail -n 1 $out/stderr)"
+    [ $(grep -c 'in 8 bits: 1 \(LSTM\|LayerNormalization\|Resize\), .* stays as before: it has no form in 8 bits' $out/mixed.text) = 3 ] &&
+        grep -q 'in 8 bits: .*Gemm, .* as before: the file has 8 bits before or behind it' $out/mixed.text
+    verdict $? "and those are named" "$(grep 'in 8 bits: ' $out/mixed.text | tail -n 1)"
+    if [ -n "$runtime" ]; then
+        node tools/onnx_table.js $out/mixed.8.onnx $out/table.csv > $out/right 2> $out/stderr
+        verdict $? "ONNX Runtime takes mixed.8.onnx" "$(tail -n 1 $out/stderr)"
+    fi
     convert deep $out/deep.onnx --data $out/inputs.csv --class-axis none
     [ $(grep -o '"how": ' $out/deep.json | wc -l) = 11 ] && grep -q '"how": "[a-z ,G]*, 1 in floats"' $out/deep.json
     verdict $? "of more than eight values, one is tried in floats" "$(tail -n 1 $out/stderr)"
@@ -187,8 +218,12 @@ $out/reluize $out/given/mlp_lambda.onnx --data $out/table.csv -o $out/no.onnx --
 verdict $? "--bits 5 is refused" "$(tail -n 1 $out/stderr)"
 
 # a quantized file as a model, whole and damaged
+convert twice $out/table.8.onnx --data $out/table.csv
+verdict $? "a quantized file as a model has its 8 bits" "$(tail -n 1 $out/stderr)"
+cmp -s $out/table.8.onnx $out/twice.8.onnx
+verdict $? "and is written as it is"
 size=$(wc -c < $out/table.8.onnx)
-for cut in $size $((size - 1)) $((size / 2)) 1000 100 9 1 0; do
+for cut in $((size - 1)) $((size / 2)) 1000 100 9 1 0; do
     head -c $cut $out/table.8.onnx > $out/cut.onnx
     rm -f $out/no.onnx
     $out/reluize --quiet $out/cut.onnx --data $out/table.csv -o $out/no.onnx --int8 $out/no8.onnx > $out/stdout 2> $out/stderr

@@ -226,12 +226,37 @@ static int try_floats(quantization *z)
     return bad || requantize(z);
 }
 
+/* Names the operators that stay as they are: one line for each kind and reason. */
+static void note_floats(const quantization *z)
+{
+    const onnx_graph *graph = z->graph;
+    int i, k;
+    for (i = 0; i < z->q->nodes; i++) {
+        const onnx_node *n = graph->top.node + i;
+        const char *why = n->outputs && n->output[0] >= 0 ? z->q->node[i].why : NULL;
+        const deploy_span *name = why ? &graph->value[n->output[0]].name : NULL;
+        int first = i, count = 0;
+        for (k = 0; why && k < z->q->nodes; k++) {
+            const onnx_node *other = graph->top.node + k;
+            if (!z->q->node[k].why || strcmp(z->q->node[k].why, why) || other->op.n != n->op.n
+                || memcmp(other->op.p, n->op.p, n->op.n))
+                continue;
+            first = k < first ? k : first;
+            count++;
+        }
+        if (count && first == i)
+            conversion_note(z->c, "%s: %d %.*s, the first one '%.*s', %s as before: %s", z->name,
+                            count, (int)n->op.n, (const char *)n->op.p,
+                            (int)(name->n < 80 ? name->n : 80), (const char *)name->p,
+                            count > 1 ? "stay" : "stays", why);
+    }
+}
+
 /* Says what is in 8 bits, and what stays in floats. */
 static void note(const quantization *z)
 {
     const onnx_graph *graph = z->graph;
     conversion *c = z->c;
-    int i;
     conversion_note(c, "%s: %d layers of %ld bits and %d values of 8; ranges by %s, weights by %s.",
                     z->name, z->q->layers, option.bits, z->q->values, ranges_name[z->how.ranges],
                     rounding_name[z->how.rounding]);
@@ -240,14 +265,7 @@ static void note(const quantization *z)
     if (z->q->opset != graph->opset)
         conversion_note(c, "%s: the opset is %d, it was %d: scales by channel require it.", z->name,
                         z->q->opset, graph->opset);
-    for (i = 0; i < z->q->nodes; i++) {
-        const onnx_node *n = graph->top.node + i;
-        const deploy_span *name = &graph->value[n->output[0]].name;
-        if (z->q->node[i].why)
-            conversion_note(c, "%s: '%.*s' (%.*s) stays in floats: %s", z->name,
-                            (int)(name->n < 80 ? name->n : 80), (const char *)name->p, (int)n->op.n,
-                            (const char *)n->op.p, z->q->node[i].why);
-    }
+    note_floats(z);
 }
 
 /* Quantizes a network and adds it as a way; *made is its number. */

@@ -33,25 +33,6 @@ int onnx_int8_is(const onnx_node *n, const char *op)
     return (!n->domain.n || onnx_is(&n->domain, "ai.onnx")) && onnx_is(&n->op, op);
 }
 
-/* Returns the first node whose inputs or weights have 8 bits already, or NULL. A DequantizeLinear
-   of a constant is none: its weights are floats to whatever reads them. */
-static const onnx_node *onnx_int8_find_integers(const struct onnx_int8_space *s)
-{
-    static const char *const op[] = { "QuantizeLinear", "QLinearConv",   "QLinearMatMul",
-                                      "ConvInteger",    "MatMulInteger", "DynamicQuantizeLinear" };
-    size_t k;
-    int i;
-    for (i = 0; i < s->graph->top.nodes; i++) {
-        const onnx_node *n = s->graph->top.node + i;
-        for (k = 0; k < sizeof op / sizeof *op; k++) {
-            if (onnx_is(&n->op, op[k]) && n->outputs && n->output[0] >= 0
-                && !s->run->constant[n->output[0]])
-                return n;
-        }
-    }
-    return NULL;
-}
-
 /* ---- beginning and end ---- */
 
 /* Allocates what belongs to nodes and values. Returns 0 or -1. */
@@ -101,13 +82,6 @@ static int onnx_int8_after_node(int node, int nodes, void *user)
 /* Finds what stands in the way. Returns 0 or -1 with a message. */
 static int onnx_int8_prepare(struct onnx_int8_space *s, char *message)
 {
-    const onnx_node *whole = onnx_int8_find_integers(s);
-    if (whole) {
-        deploy_refuse(message, LGELU_E_ARGUMENT,
-                      "the file has operators of 8 bits already, such as '%t' (%t)",
-                      &s->graph->value[whole->output[0]].name, &whole->op);
-        return -1;
-    }
     if (onnx_int8_allocate(s->q)) {
         deploy_refuse(message, LGELU_E_MEMORY, "out of memory");
         return -1;

@@ -99,7 +99,7 @@ typedef enum {
 typedef struct {
     onnx_int8_role role;
     int active;      /* it is computed in 8 bits */
-    const char *why; /* it could have been, and stays in floats: the reason */
+    const char *why; /* it stays as it is: the reason */
 } onnx_int8_node;
 
 typedef struct {
@@ -116,8 +116,8 @@ typedef struct {
 
 onnx_int8_options onnx_int8_defaults(void);
 
-/* Prepares: evaluator, gates. graph stays until onnx_int8_end. Fails if the file has operators of 8
-   bits already. */
+/* Prepares: evaluator, gates. graph stays until onnx_int8_end. Operators that have 8 bits in the
+   file keep them. */
 onnx_int8 *onnx_int8_begin(const onnx_graph *graph, const onnx_int8_options *o, char *message);
 void onnx_int8_end(onnx_int8 *q);
 

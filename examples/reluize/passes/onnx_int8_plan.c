@@ -114,6 +114,26 @@ static int onnx_int8_has_floats(const struct onnx_int8_space *s, const onnx_node
     return inputs > 0 && n->outputs > 0;
 }
 
+/* Returns whether the file has 8 bits before or behind a node: DequantizeLinear makes what it
+   reads, or QuantizeLinear reads what it makes. */
+static int onnx_int8_is_whole(const struct onnx_int8_space *s, int i)
+{
+    const onnx_node *n = s->graph->top.node + i;
+    int k;
+    for (k = 0; k < n->inputs; k++) {
+        const int maker =
+            onnx_int8_varies(s, n->input[k]) ? s->graph->value[n->input[k]].maker : -1;
+        if (maker >= 0 && onnx_int8_is(s->graph->top.node + maker, "DequantizeLinear"))
+            return 1;
+    }
+    for (k = 0; k < n->outputs; k++) {
+        const int reader = n->output[k] < 0 ? -1 : onnx_graph_only_reader(s->graph, n->output[k]);
+        if (reader >= 0 && onnx_int8_is(s->graph->top.node + reader, "QuantizeLinear"))
+            return 1;
+    }
+    return 0;
+}
+
 /* The role of a node that is no layer and in no region. */
 static onnx_int8_role onnx_int8_role_of(const struct onnx_int8_space *s, const onnx_node *n)
 {
@@ -164,7 +184,7 @@ static void onnx_int8_extend(struct onnx_int8_space *s, onnx_int8_layer *l)
     int k;
     l->norm = l->add = -1;
     l->end = m->y;
-    if (!n)
+    if (!n || s->q->node[reader].why)
         return;
     if (m->kind != ONNX_RELU_MATMUL && onnx_int8_is(n, "BatchNormalization") && n->input[0] == m->y
         && onnx_int8_by_element(s, n)) {
@@ -327,8 +347,11 @@ static void onnx_int8_find_regions(struct onnx_int8_space *s)
         s->region[i] = -1;
         if (root < 0) {
             s->by_element[i] = 0;
-            if (r->role == ONNX_INT8_FLOAT && !r->why)
+            if (r->role == ONNX_INT8_FLOAT && !r->why) {
                 r->role = onnx_int8_role_of(s, n);
+                if (r->role == ONNX_INT8_FLOAT && onnx_int8_has_floats(s, n))
+                    r->why = "it has no form in 8 bits";
+            }
             continue;
         }
         s->region[i] = root;
@@ -523,6 +546,8 @@ int onnx_int8_plan(struct onnx_int8_space *s, const unsigned char *leave)
         s->layer_of[i] = s->region[i] = -1;
         if (leave && leave[i])
             s->q->node[i].why = "it loses too much in 8 bits, by measurement";
+        else if (onnx_int8_is_whole(s, i))
+            s->q->node[i].why = "the file has 8 bits before or behind it";
     }
     for (i = 0; i < top->nodes; i++)
         onnx_int8_find_layer(s, i);
