@@ -141,6 +141,12 @@ save("mixed", pair("x") + [helper.make_node("Gemm", ["x_d", "w", "b"], ["h"])] +
      t("image", [-1, 1, 4, 4], "i8"), t("twice", [1, 1, 2, 2]), t("v", n.normal(size=(64, 3)) / 4), t("d", np.zeros(3))],
      info("x", ["n", 20]), [info("y", ["n", 3])], 17)
 save("squeeze", nodes + [helper.make_node("Squeeze", ["p"], ["y"], axes=[2, 3])], inits, info("x", ["n", 20]), [info("y", ["n", 3])], 11)
+# values of different ranges that are moved together
+save("moves", [helper.make_node("Reshape", ["x", "s"], ["i"]), helper.make_node("Conv", ["i", "w"], ["a"]), helper.make_node("Conv", ["i", "w2"], ["b"]),
+               helper.make_node("Concat", ["b", "a"], ["j"], axis=1), helper.make_node("Concat", ["a", "j"], ["k"], axis=1),
+               helper.make_node("MaxPool", ["k"], ["m"], kernel_shape=[2, 2]), helper.make_node("Flatten", ["m"], ["f"]), helper.make_node("Gemm", ["f", "v"], ["y"])],
+     [t("s", [-1, 1, 4, 5], "i8"), t("w", n.normal(size=(4, 1, 2, 2))), t("w2", 9 * n.normal(size=(3, 1, 2, 2))), t("v", n.normal(size=(66, 3)))],
+     info("x", ["n", 20]), [info("y", ["n", 3])], 17)
 # opset 9, which has no QuantizeLinear, with operators whose attributes are inputs in opset 13
 pieces = [helper.make_node("Slice", ["m"], ["m1"], axes=[2], starts=[0], ends=[2]), helper.make_node("Pad", ["m1"], ["m2"], pads=[0, 0, 0, 0, 0, 0, 1, 0], value=0.5),
           helper.make_node("Split", ["m2"], ["a", "b"], axis=1, split=[4, 4]), helper.make_node("Upsample", ["a", "sizes"], ["a2"], mode="nearest"),
@@ -165,6 +171,24 @@ sys.exit(not (same and not names & {"w", "v", "b", "c"}))
 P
     verdict $? "its inputs, outputs, open batch and opset stay, its weights in floats are gone"
     cut -d , -f 1-20 $out/table.csv > $out/inputs.csv
+    convert moves $out/moves.onnx --data $out/inputs.csv --class-axis none
+    $onnx - $out/moves.8.onnx > $out/right 2> $out/stderr << 'P'
+import sys, onnx
+from onnx import numpy_helper
+g = onnx.load(sys.argv[1]).graph
+value = {i.name: numpy_helper.to_array(i) for i in g.initializer}
+maker = {o: n for n in g.node for o in n.output}
+grids, moves = set(), 0
+for n in g.node:
+    if n.op_type in ("Concat", "MaxPool", "Flatten"):
+        around = [maker[i] for i in n.input] + [r for r in g.node if n.output[0] in r.input]
+        assert all(r.op_type in ("QuantizeLinear", "DequantizeLinear") for r in around), n.op_type
+        grids |= {(float(value[r.input[1]]), int(value[r.input[2]])) for r in around}
+        moves += 1
+print(moves, len(grids))
+P
+    [ "$(cat $out/right)" = "4 1" ]
+    verdict $? "what moves elements has one scale and one zero point on all sides" "$(cat $out/right) $(tail -n 1 $out/stderr)"
     for k in 1 2 3; do
         convert policy$k $out/policy.onnx --data $out/inputs.csv --class-axis none --relus $k || bad=1
     done

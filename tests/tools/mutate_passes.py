@@ -29,7 +29,7 @@ FLAGS = ["-std=c99", "-O1", "-w", "-Werror=implicit-function-declaration", "-Wer
 TARGET = 98                                  # per cent
 # The tests of the files whose names match, short forms of them, in their order.
 RELU, RELUS = ("reluize/test_onnx_relu.sh", {}), ("reluize/test_reluize_relus.sh", {})
-INT8 = ("reluize/test_reluize_int8.sh", {"GRAPHS": "80"})
+INT8 = ("reluize/test_reluize_int8.sh", {"GRAPHS": "40"})
 C = ("reluize/test_onnx_c.sh", {"RANDOM_GRAPHS": "60", "COMPILERS": "tcc"})
 TESTS = [(r"onnx_c", [C, RELUS]),
          (r"onnx_int8", [INT8, RELUS]),

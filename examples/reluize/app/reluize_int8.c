@@ -137,8 +137,8 @@ static int try_recipe(quantization *z, const onnx_int8_recipe *how)
         z->how = *how;
         return 0;
     }
-    /* what stays in floats has to pay */
-    if (how->leave ? c->way[w].held < 0.5 * c->way[z->way].held
+    /* what stays in floats has to pay, and not all may stay so, which loses nothing */
+    if (how->leave ? z->q->layers && c->way[w].held < 0.5 * c->way[z->way].held
                    : conversion_is_nearer(c->way + w, c->way + z->way)) {
         const way kept = c->way[w];
         c->way[w] = c->way[z->way];
