@@ -28,7 +28,7 @@ $python tools/torch_convert.py 2> $out/err || bad=1
 [ -s $out/err ] && { echo "FAIL convert.py's intervals: $(tail -n 1 $out/err)"; bad=1; }
 $CC -std=c99 -O1 $RELUIZE ${IMPLEMENTATION:-tools/lgelu.c} -o $out/reluize -lm || exit 1
 evaluator=$(echo $RELUIZE | tr ' ' '\n' | grep -E '/(onnx_run.*|onnx_graph|int8_product|int8_planes|npy|output)[.]')
-$CC -std=c99 -O1 ../examples/reluize/app/onnx_run_main.c $evaluator ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_run -lm || exit 1
+$CC -std=c99 -O1 ../examples/reluize/app/onnx_run_main.c ../examples/reluize/app/onnx_program.c $evaluator ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_run -lm || exit 1
 mkdir -p $out/data/text
 head -c 10000 ../examples/common/data.c > $out/data/text/tinyshakespeare.txt
 $python ../examples/torch/convert.py --data $out/data --only 'mlp-silu|gpt4x128-silu' --short --seeds 2 --out $out/converted \

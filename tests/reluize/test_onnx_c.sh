@@ -15,7 +15,7 @@ parts="$(built $reluize/ops/*.c $reluize/passes/onnx_c*.c $reluize/onnx/onnx_gra
 library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
 include=$(for f in common reluize/onnx reluize/ops reluize/passes; do echo -I../examples/$f; done)
 $CC -std=c99 -O1 $WARNINGS $include tools/onnx_c_random.c $parts $library -ldl -o $out/onnx_c_random || exit 1
-$CC -std=c99 -O1 $include $(built $reluize/app/onnx_c_main.c) $parts $library -o $out/onnx_c || exit 1
+$CC -std=c99 -O1 $include $(built $reluize/app/onnx_c_main.c $reluize/app/onnx_program.c) $parts $library -o $out/onnx_c || exit 1
 
 # the operators of the tables that onnx_random.py draws
 tables=$(grep -ho '{ "[A-Z][A-Za-z]*", *ONNX_C_' $reluize/passes/onnx_c_*.c | sed 's/{ "\(.*\)".*/\1/' | sort -u)

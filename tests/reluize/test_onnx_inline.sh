@@ -13,7 +13,7 @@ wrapped=$(printf ' -Wl,--wrap=%s' malloc calloc realloc fopen fdopen open fclose
 $CC -std=c99 -O1 $WARNINGS -Werror tools/onnx_inline.c $graph -lm -o $out/inline || exit 1
 $CC -O1 tools/onnx_inline.c $graph tools/faults.c $wrapped -lm -o $out/inline_faults || exit 1
 $CC $RELUIZE $IMPLEMENTATION -o $out/reluize -lm || exit 1
-$CC $PARTS_FOLDER/onnx_run_main.o $(echo $RELUIZE | tr ' ' '\n' | grep -e '/onnx_run' -e int8_product -e int8_planes -e onnx_graph -e npy.o -e output.o) $IMPLEMENTATION \
+$CC $PARTS_FOLDER/onnx_run_main.o $PARTS_FOLDER/onnx_program.o $(echo $RELUIZE | tr ' ' '\n' | grep -e '/onnx_run' -e int8_product -e int8_planes -e onnx_graph -e npy.o -e output.o) $IMPLEMENTATION \
     -o $out/onnx_run -lm || exit 1
 if [ -z "$onnx" ]; then echo "skip functions of the model: $no_onnx"; exit 0; fi
 $onnx tools/onnx_functions.py $out || exit 1

@@ -16,7 +16,7 @@ fi
 library="$(built ../examples/reluize/onnx/onnx_graph.c $(ls ../examples/reluize/ops/*.c)) ${IMPLEMENTATION:-tools/lgelu.c} -lm"
 $CC -std=c99 -O1 $WARNINGS tools/onnx_cases.c $library -o $out/onnx_cases || exit 1
 $CC -std=c99 -O1 $WARNINGS tools/onnx_random.c $(built ../examples/common/output.c) $library -o $out/onnx_random || exit 1
-$CC -std=c99 -O1 $(built ../examples/reluize/app/onnx_run_main.c ../examples/reluize/onnx/npy.c ../examples/common/output.c) $library -o $out/onnx_run || exit 1
+$CC -std=c99 -O1 $(built ../examples/reluize/app/onnx_run_main.c ../examples/reluize/app/onnx_program.c ../examples/reluize/onnx/npy.c ../examples/common/output.c) $library -o $out/onnx_run || exit 1
 
 $onnx tools/onnx_conformance.py cases $out/nodes $PUBLISHED > $out/list 2> $out/log || { echo "FAIL node tests: $(tail -n 1 $out/log)"; exit 1; }
 $out/onnx_cases $out/list $out/nodes > $out/rows || { echo "FAIL the evaluator ended at $(tail -n 1 $out/rows)"; exit 1; }

@@ -8,7 +8,7 @@ onnx=$(python_with onnx)
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 $CC $RELUIZE $IMPLEMENTATION -o $out/reluize -lm || exit 1
-$CC $PARTS_FOLDER/onnx_run_main.o $(echo $RELUIZE | tr ' ' '\n' | grep -e '/onnx_run' -e int8_product -e int8_planes -e onnx_graph -e npy.o -e output.o) $IMPLEMENTATION \
+$CC $PARTS_FOLDER/onnx_run_main.o $PARTS_FOLDER/onnx_program.o $(echo $RELUIZE | tr ' ' '\n' | grep -e '/onnx_run' -e int8_product -e int8_planes -e onnx_graph -e npy.o -e output.o) $IMPLEMENTATION \
     -o $out/onnx_run -lm || exit 1
 if [ -z "$onnx" ]; then echo "skip several ReLUs a gate: $no_onnx"; exit 0; fi
 $onnx tools/reluize_relus.py $out || exit 1

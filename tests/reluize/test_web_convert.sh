@@ -27,8 +27,8 @@ verdict $([ -z "$options" ]; echo $?) "messages name what the page has" "$option
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 $CC -std=c99 -O1 $WARNINGS tools/web_nets.c ../examples/reluize/onnx/npy.c $IMPLEMENTATION -lm -o $out/nets && $out/nets $out && $out/nets $out big ||
     { echo "FAIL the networks are made"; exit 1; }
-RELUIZE=${RELUIZE:-$(ls ../examples/reluize/*/*.c ../examples/network/*.c ../examples/int8/int8*.c ../examples/verify/bounds.c \
-    ../examples/common/output.c ../examples/common/data.c | grep -v -e onnx_run_main -e torch_file)}
+RELUIZE=${RELUIZE:-$(ls ../examples/reluize/*/*.c \
+    ../examples/common/output.c ../examples/common/data.c | grep -v -e onnx_run_main -e onnx_c_main -e onnx_program)}
 $CC -std=c99 -O1 $WARNINGS $RELUIZE $IMPLEMENTATION -lm -o $out/reluize || { echo "FAIL reluize compiles"; exit 1; }
 if ! has chromium || ! has chromedriver; then echo "skip the page in a browser: not installed (Debian: chromium, chromium-driver)"; exit $bad; fi
 node tools/web_convert.js $page $out/reluize $out ../examples/sample/cnn_silu.onnx || bad=1

@@ -8,11 +8,8 @@
    Exit status: 0 when it is done, 1 after an error, 2 for wrong options. After an error no file is
    written or replaced. */
 #include "onnx_c.h"
-#include "npy.h"
+#include "onnx_program.h"
 #include "output.h"
-#include <errno.h>
-#include <locale.h>
-#include <stdio.h>
 
 static const char usage[] =
     "usage: onnx_c MODEL.onnx -o NAME.c [options]\n\n"
@@ -25,64 +22,13 @@ static const char usage[] =
     "  --input NAME=FILE.npy   a sample of an input, where shapes depend on it\n"
     "  --help\n";
 
-enum { MOST_PAIRS = 256 };
-
-/* NAME=TEXT, as an option gives it. */
-typedef struct {
-    char *name, *text;
-    int used;
-} pair;
-
-typedef struct {
-    pair of[MOST_PAIRS];
-    int count;
-} pairs;
-
 static struct {
     const char *model, *file, *header;
     int integers;
     pairs dim, input;
 } option;
 
-/* Prints a message and returns 1. */
-static int fail(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fprintf(stderr, "onnx_c: ");
-    vfprintf(stderr, format, list);
-    fprintf(stderr, "\n");
-    va_end(list);
-    return 1;
-}
-
 /* ---- options ---- */
-
-static int add_pair(pairs *p, const char *name, char *text)
-{
-    char *equals = strrchr(text, '=');
-    if (!equals || equals == text || !equals[1])
-        return fail("%s %s: expected NAME=VALUE", name, text);
-    if (p->count == MOST_PAIRS)
-        return fail("%s: given more than %d times", name, MOST_PAIRS);
-    *equals = 0;
-    p->of[p->count].name = text;
-    p->of[p->count++].text = equals + 1;
-    return 0;
-}
-
-/* Returns the text that an option gives to a name, or NULL. */
-static const char *text_of(pairs *p, const char *name)
-{
-    int k;
-    for (k = 0; k < p->count; k++) {
-        if (!strcmp(p->of[k].name, name)) {
-            p->of[k].used = 1;
-            return p->of[k].text;
-        }
-    }
-    return NULL;
-}
 
 static int parse_options(int argc, char **argv)
 {
@@ -122,25 +68,11 @@ static int parse_options(int argc, char **argv)
 
 /* ---- inputs ---- */
 
-/* Copies a name, cut to fit. */
-static void copy_name(const deploy_span *s, char *name, size_t bytes)
-{
-    const size_t n = s->n < bytes ? s->n : bytes - 1;
-    if (n)
-        memcpy(name, s->p, n);
-    name[n] = 0;
-}
-
 /* Finds the size of an open dimension among the options; 1: it is not there. Returns 0 or 1. */
 static int open_size(const char *input, int axis, const deploy_span *name, int64_t *size)
 {
-    char by_axis[1100], by_name[256], *end = NULL;
-    const char *text;
-    snprintf(by_axis, sizeof by_axis, "%s.%d", input, axis);
-    copy_name(name, by_name, sizeof by_name);
-    text = *by_name ? text_of(&option.dim, by_name) : NULL;
-    if (!text)
-        text = text_of(&option.dim, by_axis);
+    const char *text = open_dimension(&option.dim, input, axis, name);
+    char *end = NULL;
     *size = text ? strtol(text, &end, 10) : 1;
     if (*size < 1 || *size > INT32_MAX || (end && *end))
         return fail("--dim: '%s' is no size", text);
@@ -171,34 +103,6 @@ static onnx_tensor *zeros_of(onnx_run *r, const onnx_value *v, const char *name)
     return x;
 }
 
-/* A sample from a file, of the declared type. Returns NULL after a message. */
-static onnx_tensor *sample_of(onnx_run *r, const onnx_value *v, const char *path)
-{
-    int64_t dim[ONNX_MOST_RANK] = { 0 };
-    unsigned char *file;
-    onnx_tensor *x = NULL;
-    size_t bytes, k;
-    npy a;
-    file = output_read(path, &bytes);
-    if (!file) {
-        fail("%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    if (npy_read(&a, file, bytes)) {
-        fail("%s: %s", path, a.message);
-    } else {
-        for (k = 0; k < a.dims && k < ONNX_MOST_RANK; k++)
-            dim[k] = (int64_t)a.shape[k];
-        x = onnx_tensor_make(r, v->declared.type, (int)a.dims, dim);
-        if (!x)
-            fail("%s: %s", path, r->message);
-        for (k = 0; x && k < x->count; k++)
-            onnx_tensor_set_real(x, k, npy_at(&a, k));
-    }
-    free(file);
-    return x;
-}
-
 static int set_inputs(onnx_run *r)
 {
     const onnx_graph *g = r->graph;
@@ -210,7 +114,7 @@ static int set_inputs(onnx_run *r)
         onnx_tensor *x;
         copy_name(&v->name, name, sizeof name);
         path = text_of(&option.input, name);
-        x = path ? sample_of(r, v, path) : zeros_of(r, v, name);
+        x = path ? read_input(r, v, path) : zeros_of(r, v, name);
         if (!x)
             return 1;
         onnx_run_set(r, g->top.input[k], x);
@@ -226,11 +130,6 @@ static int set_inputs(onnx_run *r)
 }
 
 /* ---- the job ---- */
-
-static int put(const void *data, size_t bytes, void *user)
-{
-    return fwrite(data, 1, bytes, (FILE *)user) != bytes;
-}
 
 /* Writes one file. Returns 0 or 1. */
 static int write_one(onnx_c *c, const char *path,
@@ -288,29 +187,6 @@ static int convert(const onnx_graph *g)
 
 int main(int argc, char **argv)
 {
-    output_parts external = { NULL, NULL };
-    char message[160];
-    unsigned char *file;
-    onnx_graph *g;
-    size_t bytes;
-    int i, bad;
-    setlocale(LC_NUMERIC, "C");
-    for (i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            fputs(usage, stdout);
-            return 0;
-        }
-    }
-    if (parse_options(argc, argv))
-        return 2;
-    file = output_read(option.model, &bytes);
-    if (!file)
-        return fail("%s: %s", option.model, strerror(errno));
-    external.beside = option.model;
-    g = onnx_graph_open(file, bytes, output_read_part, &external, message);
-    bad = g ? convert(g) : fail("%s: %s", option.model, message);
-    onnx_graph_close(g);
-    output_forget_parts(&external);
-    free(file);
-    return bad;
+    const program p = { "onnx_c", usage, parse_options, &option.model, convert };
+    return program_main(&p, argc, argv);
 }

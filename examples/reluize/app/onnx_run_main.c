@@ -8,12 +8,8 @@
 
    Exit status: 0 when it is done, 1 after an error, 2 for wrong options. After an error no output
    is written or replaced. */
-#include "onnx_run.h"
-#include "npy.h"
+#include "onnx_program.h"
 #include "output.h"
-#include <errno.h>
-#include <locale.h>
-#include <stdio.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -31,19 +27,6 @@ static const char usage[] =
     "  --threads N             threads (all processors)\n"
     "  --help\n";
 
-enum { MOST_PAIRS = 256 };
-
-/* NAME=TEXT, as an option gives it. */
-typedef struct {
-    char *name, *text;
-    int used;
-} pair;
-
-typedef struct {
-    pair of[MOST_PAIRS];
-    int count;
-} pairs;
-
 static struct {
     const char *model;
     pairs input, output, dim;
@@ -52,52 +35,7 @@ static struct {
     size_t memory;
 } option;
 
-/* Prints a message and returns 1. */
-static int fail(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fprintf(stderr, "onnx_run: ");
-    vfprintf(stderr, format, list);
-    fprintf(stderr, "\n");
-    va_end(list);
-    return 1;
-}
-
 /* ---- options ---- */
-
-static int add_pair(pairs *p, const char *name, char *text)
-{
-    /* names of values may contain '=', file names rarely do */
-    char *equals = strrchr(text, '=');
-    int k;
-    if (!equals || equals == text || !equals[1])
-        return fail("%s %s: expected NAME=VALUE", name, text);
-    if (p->count == MOST_PAIRS)
-        return fail("%s: given more than %d times", name, MOST_PAIRS);
-    *equals = 0;
-    for (k = 0; k < p->count; k++) {
-        if (!strcmp(p->of[k].name, text))
-            return fail("%s %s: given twice, as '%s' and as '%s'", name, text, p->of[k].text,
-                        equals + 1);
-    }
-    p->of[p->count].name = text;
-    p->of[p->count++].text = equals + 1;
-    return 0;
-}
-
-/* Returns the text that an option gives to a name, or NULL. */
-static const char *text_of(pairs *p, const char *name)
-{
-    int k;
-    for (k = 0; k < p->count; k++) {
-        if (!strcmp(p->of[k].name, name)) {
-            p->of[k].used = 1;
-            return p->of[k].text;
-        }
-    }
-    return NULL;
-}
 
 /* Reads a whole number; with `units` it may end in K, M or G. */
 static int parse_whole(const char *name, const char *text, int units, uint64_t most, uint64_t *x)
@@ -184,105 +122,18 @@ static int parse_options(int argc, char **argv)
 
 /* ---- inputs ---- */
 
-/* The types of npy files, by onnx_type; -1: none. bfloat16 is read and written as float. */
-static int npy_type_of(int type)
-{
-    switch (type) {
-    case ONNX_F32:
-    case ONNX_BF16: return NPY_F32;
-    case ONNX_F64: return NPY_F64;
-    case ONNX_F16: return NPY_F16;
-    case ONNX_I8: return NPY_I8;
-    case ONNX_I16: return NPY_I16;
-    case ONNX_I32: return NPY_I32;
-    case ONNX_I64: return NPY_I64;
-    case ONNX_U8: return NPY_U8;
-    case ONNX_U16: return NPY_U16;
-    case ONNX_U32: return NPY_U32;
-    case ONNX_U64: return NPY_U64;
-    case ONNX_BOOL: return NPY_BOOL;
-    default: return -1;
-    }
-}
-
-/* Returns the onnx_type of an array, given what is declared. */
-static int type_of_array(const npy *a, int declared)
-{
-    int type;
-    if (declared == ONNX_BF16 && a->type == NPY_F32)
-        return ONNX_BF16;
-    for (type = ONNX_UNDEFINED + 1; type < ONNX_TYPES; type++) {
-        if (npy_type_of(type) == (int)a->type)
-            return type;
-    }
-    return ONNX_UNDEFINED;
-}
-
-/* Copies the elements of an array into a tensor of its type. */
-static void fill_from_array(onnx_tensor *x, const npy *a)
-{
-    unsigned char *byte = (unsigned char *)x->data;
-    size_t i;
-    if (x->type == ONNX_BF16) {
-        for (i = 0; i < a->count && a->fortran == 0; i++)
-            onnx_tensor_set_real(x, i, npy_at(a, i));
-        return;
-    }
-    npy_copy(x->data, a);
-    for (i = 0; x->type == ONNX_BOOL && i < x->count; i++)
-        byte[i] = byte[i] != 0;
-}
-
-/* Reads an input from a file. Returns the tensor, or NULL after a message. */
-static onnx_tensor *read_input(onnx_run *r, const onnx_value *v, const char *path)
-{
-    int64_t dim[ONNX_MOST_RANK] = { 0 };
-    size_t bytes, d;
-    unsigned char *file = output_read(path, &bytes);
-    onnx_tensor *x = NULL;
-    npy a;
-    if (!file) {
-        fail("%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    if (npy_read(&a, file, bytes)) {
-        fail("%s: %s", path, a.message);
-        free(file);
-        return NULL;
-    }
-    for (d = 0; d < a.dims && d < ONNX_MOST_RANK; d++)
-        dim[d] = (int64_t)a.shape[d];
-    if (v->declared.type == ONNX_BF16 && a.fortran)
-        fail("%s: expected an array in C's order", path);
-    else
-        x = onnx_tensor_make(r, type_of_array(&a, v->declared.type), (int)a.dims, dim);
-    if (x)
-        fill_from_array(x, &a);
-    else if (r->message[0])
-        fail("%s: %s", path, r->message);
-    free(file);
-    return x;
-}
-
 /* Finds the size of an open dimension among the options. Returns 0 or 1. */
 static int open_size(const char *input, int axis, const deploy_span *name, int64_t *size)
 {
-    char by_axis[1100], by_name[256] = "";
-    const char *text = NULL;
+    const char *text = open_dimension(&option.dim, input, axis, name);
+    char by_name[256];
     uint64_t x;
-    snprintf(by_axis, sizeof by_axis, "%s.%d", input, axis);
-    if (name->n < sizeof by_name) {
-        if (name->n)
-            memcpy(by_name, name->p, name->n);
-        by_name[name->n] = 0;
-    }
-    if (*by_name)
-        text = text_of(&option.dim, by_name);
+    copy_name(name, by_name, sizeof by_name);
+    if (!text && *by_name)
+        return fail("input '%s': dimension %d is open; give --dim %s=SIZE", input, axis, by_name);
     if (!text)
-        text = text_of(&option.dim, by_axis);
-    if (!text)
-        return fail("input '%s': dimension %d is open; give --dim %s=SIZE", input, axis,
-                    *by_name ? by_name : by_axis);
+        return fail("input '%s': dimension %d is open; give --dim %s.%d=SIZE", input, axis, input,
+                    axis);
     if (parse_whole("--dim", text, 0, 1 << 30, &x))
         return 1;
     *size = (int64_t)x;
@@ -321,15 +172,6 @@ static onnx_tensor *draw_input(onnx_run *r, int k, const char *name)
     return x;
 }
 
-/* Copies a name, cut to fit, into name[bytes]. */
-static void name_of(const onnx_graph *g, int value, char *name, size_t bytes)
-{
-    const deploy_span *s = &g->value[value].name;
-    const size_t n = s->n < bytes ? s->n : bytes - 1;
-    memcpy(name, s->p, n);
-    name[n] = 0;
-}
-
 /* Gives all inputs to the run. Returns 0 or 1. */
 static int set_inputs(onnx_run *r)
 {
@@ -341,7 +183,7 @@ static int set_inputs(onnx_run *r)
         const char *path;
         if (!g->value[v].is_input || g->value[v].depth)
             continue;
-        name_of(g, v, name, sizeof name);
+        copy_name(&g->value[v].name, name, sizeof name);
         path = text_of(&option.input, name);
         for (k = 0; k < g->top.inputs && g->top.input[k] != v; k++) {
         }
@@ -366,11 +208,6 @@ static int set_inputs(onnx_run *r)
 }
 
 /* ---- outputs ---- */
-
-static int put(const void *data, size_t bytes, void *user)
-{
-    return fwrite(data, 1, bytes, (FILE *)user) != bytes;
-}
 
 /* Writes a tensor as an array. Returns a status. */
 static lgelu_status write_array(const onnx_tensor *x, FILE *f)
@@ -439,7 +276,7 @@ static void print_outputs(const onnx_run *r)
     int k, d;
     for (k = 0; k < r->graph->top.outputs; k++) {
         const onnx_tensor *x = onnx_run_get(r, r->graph->top.output[k]);
-        name_of(r->graph, r->graph->top.output[k], name, sizeof name);
+        copy_name(&r->graph->value[r->graph->top.output[k]].name, name, sizeof name);
         printf("%s\t%s\t", name, x ? onnx_type_name(x->type) : "not computed");
         for (d = 0; x && d < x->rank; d++)
             printf("%s%lld", d ? "," : "", (long long)x->dim[d]);
@@ -480,29 +317,6 @@ static int evaluate(const onnx_graph *g)
 
 int main(int argc, char **argv)
 {
-    output_parts external = { NULL, NULL };
-    char message[160];
-    unsigned char *file;
-    onnx_graph *g;
-    size_t bytes;
-    int i, bad;
-    setlocale(LC_NUMERIC, "C");
-    for (i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            fputs(usage, stdout);
-            return 0;
-        }
-    }
-    if (parse_options(argc, argv))
-        return 2;
-    file = output_read(option.model, &bytes);
-    if (!file)
-        return fail("%s: %s", option.model, strerror(errno));
-    external.beside = option.model;
-    g = onnx_graph_open(file, bytes, output_read_part, &external, message);
-    bad = g ? evaluate(g) : fail("%s: %s", option.model, message);
-    onnx_graph_close(g);
-    output_forget_parts(&external);
-    free(file);
-    return bad || fflush(stdout) || ferror(stdout);
+    const program p = { "onnx_run", usage, parse_options, &option.model, evaluate };
+    return program_main(&p, argc, argv);
 }
