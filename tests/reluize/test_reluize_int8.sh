@@ -140,6 +140,9 @@ save("mixed", pair("x") + [helper.make_node("Gemm", ["x_d", "w", "b"], ["h"])] +
      t("nil", np.zeros(16)), t("axis", [0], "i8"), t("lw", n.normal(size=(1, 64, 16)) / 4), t("lr", n.normal(size=(1, 64, 16)) / 4),
      t("image", [-1, 1, 4, 4], "i8"), t("twice", [1, 1, 2, 2]), t("v", n.normal(size=(64, 3)) / 4), t("d", np.zeros(3))],
      info("x", ["n", 20]), [info("y", ["n", 3])], 17)
+# opset 21, which has int4, with an odd number of weights
+save("odd", [helper.make_node("Gemm", ["x", "w"], ["h"]), helper.make_node("Gemm", ["h", "v"], ["y"])],
+     [t("w", n.normal(size=(20, 9)) / 4), t("v", n.normal(size=(9, 3)))], info("x", ["n", 20]), [info("y", ["n", 3])], 21)
 save("squeeze", nodes + [helper.make_node("Squeeze", ["p"], ["y"], axes=[2, 3])], inits, info("x", ["n", 20]), [info("y", ["n", 3])], 11)
 # values of different ranges that are moved together
 save("moves", [helper.make_node("Reshape", ["x", "s"], ["i"]), helper.make_node("Conv", ["i", "w"], ["a"]), helper.make_node("Conv", ["i", "w2"], ["b"]),
@@ -236,6 +239,50 @@ from onnx import numpy_helper
 w = [numpy_helper.to_array(i) for i in onnx.load('$out/narrow.8.onnx').graph.initializer if i.data_type == 3 and len(i.dims) == 2]
 raise SystemExit(not (len(w) == 3 and all(abs(x.astype(int)).max() <= 7 for x in w)))"
     verdict $? "--bits 4: weights from -7 to 7"
+    convert odd $out/odd.onnx --data $out/inputs.csv --class-axis none --bits 4
+    $onnx - $out << 'P'
+import sys
+import numpy as np
+import onnx
+from onnx import numpy_helper
+out = sys.argv[1]
+g = onnx.load(out + "/odd.8.onnx").graph
+constant, kept = {}, {}
+for i in g.initializer:
+    if i.data_type == 22:
+        codes = np.frombuffer(i.raw_data, np.uint8) if i.raw_data else np.array(i.int32_data, np.uint8)
+        both = np.stack([codes & 15, codes >> 4], 1).reshape(-1)[:np.prod(i.dims, dtype=int)].astype(int)
+        constant[i.name] = np.where(both > 7, both - 16, both).reshape(i.dims)
+        kept[i.name] = len(codes)
+    else:
+        constant[i.name] = numpy_helper.to_array(i)
+x = np.random.default_rng(1).normal(size=(50, 20)).astype("f4")
+np.save(out + "/odd.x.npy", x)
+value = dict(constant, x=x)
+for n in g.node:
+    a = [value[i] for i in n.input]
+    axis = next((b.i for b in n.attribute if b.name == "axis"), 1)
+    if n.op_type == "QuantizeLinear":
+        y = np.clip(np.rint(a[0] / a[1]) + a[2], 0, 255)
+    elif n.op_type == "DequantizeLinear":
+        by = [c.reshape([-1 if d == axis else 1 for d in range(a[0].ndim)]) if c.ndim else c for c in a[1:]]
+        y = (a[0] - (by[1].astype(float) if len(by) > 1 else 0)) * by[0]
+    else:
+        assert n.op_type == "Gemm"
+        y = a[0] @ a[1] + (a[2] if len(a) > 2 else 0)
+    value[n.output[0]] = y
+np.save(out + "/odd.y.npy", value["y"].astype("f4"))
+sys.exit(not (sorted(kept.values()) [-2:] == [14, 90] and max(abs(constant[k]).max() for k in kept) <= 7))
+P
+    verdict $? "--bits 4 in opset 21: two weights a byte, also of an odd number"
+    if [ -n "$runtime" ]; then
+        node tools/onnx_runtime_run.js $out/odd.8.onnx --input x=$out/odd.x.npy --output y=$out/odd.o.npy 2> $out/stderr &&
+            $onnx -c "
+import numpy as np
+a, b = np.load('$out/odd.y.npy'), np.load('$out/odd.o.npy')
+raise SystemExit(not (a.shape == b.shape and (abs(a - b) <= 1e-5 * abs(a).max()).mean() > 0.97 and abs(a - b).max() < 0.1 * abs(a).max()))"
+        verdict $? "ONNX Runtime reads the weights that NumPy reads" "$(tail -n 1 $out/stderr)"
+    fi
 else echo "skip outputs, sizes, opsets and --bits: $no_onnx"; fi
 $out/reluize $out/given/mlp_lambda.onnx --data $out/table.csv -o $out/no.onnx --bits 5 > $out/stdout 2> $out/stderr
 [ $? = 2 ] && grep -q -- '--bits 5: expected 8 or 4' $out/stderr && [ ! -e $out/no.onnx ]
