@@ -130,6 +130,14 @@ static void onnx_back_group_describe(back_group *p, const back_group_search *s)
     }
 }
 
+/* Whether a node alone is a group. Others have rules that take less time, or, unless their input is
+   kept in any case, less memory. */
+static int onnx_back_group_alone(int op, int input_is_kept)
+{
+    return op == GROUP_MUL || op == GROUP_PRELU
+           || (input_is_kept && (op == GROUP_RELU || op == GROUP_LEAKY));
+}
+
 int onnx_back_groups(const onnx_graph *g, const int *readers, const unsigned char *apart,
                      const unsigned char *needed, back_group **groups, int *group_of)
 {
@@ -154,8 +162,7 @@ int onnx_back_groups(const onnx_graph *g, const int *readers, const unsigned cha
         s.members = 1;
         while (onnx_back_group_grow(&s))
             continue;
-        /* Alone, these have rules that take less time or memory. */
-        if (s.members == 1 && op != GROUP_MUL && op != GROUP_PRELU)
+        if (s.members == 1 && !onnx_back_group_alone(op, apart[g->top.node[i].input[0]]))
             continue;
         onnx_back_group_describe(*groups + count, &s);
         for (k = 0; k < s.members; k++)

@@ -367,6 +367,7 @@ static void onnx_conv_add_tap(float *y, const float *x, float w, size_t stride, 
    image. */
 typedef struct {
     int64_t at, low, high;
+    size_t number; /* among all taps */
     float weight;
 } conv_tap;
 
@@ -511,46 +512,49 @@ static void onnx_conv_row_edge(float *y, const float *x, const conv_tap *tap, si
     }
 }
 
-/* The taps of a depthwise convolution, at most CONV_TAPS. */
+/* Taps, and the outputs of a row that all of them reach: `from` to `end` - 1. */
 typedef struct {
-    size_t taps, from, end; /* outputs of a row that all taps reach: `from` to `end` - 1 */
+    size_t taps, from, end;
     conv_tap tap[CONV_TAPS];
-    int64_t place[CONV_TAPS][ONNX_MOST_RANK];
 } conv_taps;
 
-/* Adds tap number n, unless no output of a row is reached by it. */
-static void onnx_conv_add(conv_taps *to, const conv_plan *p, const conv_taps *all, size_t n)
+/* A depthwise convolution of at most CONV_TAPS taps. place: by number of a tap. */
+typedef struct {
+    const conv_plan *plan;
+    conv_taps all;
+    int64_t place[CONV_TAPS][ONNX_MOST_RANK];
+} conv_depthwise;
+
+static void onnx_conv_add(conv_taps *to, const conv_plan *p, const conv_tap *t)
 {
-    const conv_tap *t = all->tap + n;
-    if (t->high <= t->low)
-        return;
     if (!to->taps) {
         to->from = 0;
         to->end = (size_t)p->w[p->dims - 1].out;
     }
-    memcpy(to->place[to->taps], all->place[n], sizeof all->place[n]);
     to->tap[to->taps++] = *t;
     to->from = (size_t)t->low > to->from ? (size_t)t->low : to->from;
     to->end = (size_t)t->high < to->end ? (size_t)t->high : to->end;
 }
 
-/* Reads the taps. Tap t of the row of outputs at `row` reads from element
-   Σ row[k]·stride·(elements of a step) + at on, which is before the image where the tap is. */
-static void onnx_conv_taps(conv_taps *to, const conv_plan *p, const float *weight)
+/* Reads the taps without their weights, but for those that reach no output of a row. Tap t of the
+   row of outputs at `row` reads from element Σ row[k]·stride·(elements of a step) + at on, which is
+   before the image where the tap is. */
+static void onnx_conv_taps(conv_depthwise *d, const conv_plan *p)
 {
-    conv_taps all;
-    size_t t;
+    conv_tap tap;
     int k;
-    to->taps = to->from = to->end = 0;
-    for (t = 0; t < p->taps; t++) {
-        conv_tap *tap = all.tap + t;
-        onnx_conv_tap(p, t, all.place[t]);
-        tap->weight = weight[t];
-        tap->at = 0;
+    d->plan = p;
+    d->all.taps = d->all.from = d->all.end = 0;
+    memset(&tap, 0, sizeof tap);
+    for (tap.number = 0; tap.number < p->taps; tap.number++) {
+        int64_t *place = d->place[tap.number];
+        onnx_conv_tap(p, tap.number, place);
+        tap.at = 0;
         for (k = 0; k < p->dims; k++)
-            tap->at = tap->at * p->w[k].in + all.place[t][k] * p->w[k].dilation - p->w[k].before;
-        onnx_window_range(p->w + p->dims - 1, all.place[t][p->dims - 1], &tap->low, &tap->high);
-        onnx_conv_add(to, p, &all, t);
+            tap.at = tap.at * p->w[k].in + place[k] * p->w[k].dilation - p->w[k].before;
+        onnx_window_range(p->w + p->dims - 1, place[p->dims - 1], &tap.low, &tap.high);
+        if (tap.low < tap.high)
+            onnx_conv_add(&d->all, p, &tap);
     }
 }
 
@@ -569,19 +573,20 @@ static int onnx_conv_is_inside(const conv_plan *p, const int64_t *row, const int
 
 /* A row of outputs. In two dimensions and more, taps can be missing above and below; then some
    holds the others. x: what a tap that is at 0 reads. */
-static void onnx_conv_row_of(const conv_plan *p, float *y, const float *x, const conv_taps *all,
-                             conv_taps *some, float bias, const int64_t *row)
+static void onnx_conv_row_of(const conv_depthwise *d, float *y, const float *x,
+                             const conv_taps *all, conv_taps *some, float bias, const int64_t *row)
 {
+    const conv_plan *p = d->plan;
     const size_t width = (size_t)p->w[p->dims - 1].out, stride = (size_t)p->w[p->dims - 1].stride;
     const conv_taps *these = all;
     size_t from, end, t;
     if (all->taps
-        && (!onnx_conv_is_inside(p, row, all->place[0])
-            || !onnx_conv_is_inside(p, row, all->place[all->taps - 1]))) {
+        && (!onnx_conv_is_inside(p, row, d->place[all->tap[0].number])
+            || !onnx_conv_is_inside(p, row, d->place[all->tap[all->taps - 1].number]))) {
         some->taps = some->from = some->end = 0;
         for (t = 0; t < all->taps; t++) {
-            if (onnx_conv_is_inside(p, row, all->place[t]))
-                onnx_conv_add(some, p, all, t);
+            if (onnx_conv_is_inside(p, row, d->place[all->tap[t].number]))
+                onnx_conv_add(some, p, all->tap + t);
         }
         these = some;
     }
@@ -621,7 +626,8 @@ static void onnx_conv_plane(const conv_plan *p, float *y, const float *x, const 
 /* A plane of outputs: image and channel `task`. */
 static void onnx_conv_depthwise_task(size_t task, void *user)
 {
-    const conv_plan *p = (const conv_plan *)user;
+    const conv_depthwise *d = (const conv_depthwise *)user;
+    const conv_plan *p = d->plan;
     const size_t channel = task % (p->groups * p->out), group = channel / p->out;
     const size_t image = task / (p->groups * p->out), width = (size_t)p->w[p->dims - 1].out;
     const float *weight = p->weight + channel * p->taps;
@@ -630,20 +636,26 @@ static void onnx_conv_depthwise_task(size_t task, void *user)
     float *y = p->y + task * p->pixels;
     int64_t at[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK];
     conv_taps all, some;
-    size_t row;
+    size_t row, t;
     int k;
     if (p->taps > CONV_TAPS) {
         onnx_conv_plane(p, y, x, weight, bias);
         return;
     }
-    onnx_conv_taps(&all, p, weight);
+    all.taps = d->all.taps;
+    all.from = d->all.from;
+    all.end = d->all.end;
+    for (t = 0; t < all.taps; t++) {
+        all.tap[t] = d->all.tap[t];
+        all.tap[t].weight = weight[all.tap[t].number];
+    }
     for (k = 0; k < p->dims - 1; k++)
         dim[k] = p->w[k].out;
     for (row = 0; row < p->pixels / width; row++) {
         int64_t from = 0;
         for (k = 0; k < p->dims; k++)
             from = from * p->w[k].in + (k + 1 < p->dims ? at[k] * p->w[k].stride : 0);
-        onnx_conv_row_of(p, y + row * width, x + from, &all, &some, bias, at);
+        onnx_conv_row_of(d, y + row * width, x + from, &all, &some, bias, at);
         onnx_next_place(at, dim, p->dims - 1);
     }
 }
@@ -722,6 +734,7 @@ static int onnx_conv_begin(onnx_call *c, const onnx_tensor *x, const onnx_tensor
 static int onnx_conv_run_plan(onnx_call *c, conv_plan *p, const onnx_tensor *x,
                               const onnx_tensor *weight, const onnx_tensor *bias, onnx_tensor *y)
 {
+    conv_depthwise d;
     size_t i;
     if (!y->count)
         return 0;
@@ -732,7 +745,10 @@ static int onnx_conv_run_plan(onnx_call *c, conv_plan *p, const onnx_tensor *x,
         p->y = (float *)y->data;
         if (p->in != 1 || p->out > 4)
             return onnx_conv_products(c, p);
-        onnx_parallel(c->run, onnx_conv_depthwise_task, p, p->images * p->groups * p->out);
+        d.plan = p;
+        if (p->taps <= CONV_TAPS)
+            onnx_conv_taps(&d, p);
+        onnx_parallel(c->run, onnx_conv_depthwise_task, &d, p->images * p->groups * p->out);
         return 0;
     }
     onnx_conv_in_double(p, (const double *)x->data, (const double *)weight->data,
