@@ -150,6 +150,9 @@ save("moves", [helper.make_node("Reshape", ["x", "s"], ["i"]), helper.make_node(
                helper.make_node("MaxPool", ["k"], ["m"], kernel_shape=[2, 2]), helper.make_node("Flatten", ["m"], ["f"]), helper.make_node("Gemm", ["f", "v"], ["y"])],
      [t("s", [-1, 1, 4, 5], "i8"), t("w", n.normal(size=(4, 1, 2, 2))), t("w2", 9 * n.normal(size=(3, 1, 2, 2))), t("v", n.normal(size=(66, 3)))],
      info("x", ["n", 20]), [info("y", ["n", 3])], 17)
+# biases that 32 bits could not hold with the scale of their sums
+save("far", [helper.make_node("Gemm", ["x", "w", "b"], ["y"])], [t("w", n.normal(size=(20, 3)) / 1000), t("b", [-1e9, 1e9, 0])],
+     info("x", ["n", 20]), [info("y", ["n", 3])], 17)
 # opset 9, which has no QuantizeLinear, with operators whose attributes are inputs in opset 13
 pieces = [helper.make_node("Slice", ["m"], ["m1"], axes=[2], starts=[0], ends=[2]), helper.make_node("Pad", ["m1"], ["m2"], pads=[0, 0, 0, 0, 0, 0, 1, 0], value=0.5),
           helper.make_node("Split", ["m2"], ["a", "b"], axis=1, split=[4, 4]), helper.make_node("Upsample", ["a", "sizes"], ["a2"], mode="nearest"),
@@ -174,6 +177,15 @@ sys.exit(not (same and not names & {"w", "v", "b", "c"}))
 P
     verdict $? "its inputs, outputs, open batch and opset stay, its weights in floats are gone"
     cut -d , -f 1-20 $out/table.csv > $out/inputs.csv
+    convert far $out/far.onnx --data $out/inputs.csv --class-axis none
+    $onnx -c "
+import onnx
+from onnx import numpy_helper
+g = onnx.load('$out/far.8.onnx').graph
+value = {i.name: numpy_helper.to_array(i) for i in g.initializer}
+b, scale = next((value[n.input[0]], value[n.input[1]]) for n in g.node if n.op_type == 'DequantizeLinear' and n.input[0] in value and value[n.input[0]].dtype == 'i4')
+raise SystemExit(not all(abs(float(b[k]) * float(scale[k]) - w) < 1e3 for k, w in enumerate((-1e9, 1e9, 0))))" 2> $out/stderr
+    verdict $? "a bias that is too large for its scale makes the scale larger" "$(tail -n 1 $out/stderr)"
     convert moves $out/moves.onnx --data $out/inputs.csv --class-axis none
     $onnx - $out/moves.8.onnx > $out/right 2> $out/stderr << 'P'
 import sys, onnx

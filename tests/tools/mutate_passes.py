@@ -13,7 +13,8 @@ What a mutant is, and how many of them are compiled into one file of which the e
 mutate.py. Here each file has an object of its own with its mutants (MUTATE_FILE=onnx_gates MUTANT=17), and they are linked in place
 of the parts that make has compiled, in a folder of their own, so that the tests in shell run as they are. The tests of a file are
 those of TESTS below, in this order, the owner first; each ends at its first failure. Before the mutants, each test runs with
-unchanged copies of all functions: it must pass, and three times that time is what a mutant may take.
+unchanged copies of all functions: it must pass, and three times that time is what a mutant may take. The copies are compiled with
+AddressSanitizer, which sees what is read behind the end of a block.
 
 A survivor that compiles to the same object code as the original is not counted. tools/mutants_passes.txt lists what changes nothing
 that can be seen: the file and part of a mutant's description, a tab, the reason. The status is 1 if fewer than 98 % of the others
@@ -25,11 +26,12 @@ import mutate
 EXAMPLES, FOLDER, LOG, KNOWN = "../examples", "build/mutate_passes", "build/mutate_passes.log", "tools/mutants_passes.txt"
 PASSES, PARTS = EXAMPLES + "/reluize/passes", FOLDER + "/parts"
 INCLUDE = ["-I" + f for f in [".."] + [EXAMPLES + "/" + f for f in ("common", "reluize/onnx", "reluize/ops", "reluize/passes", "network")]]
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 FLAGS = ["-std=c99", "-O1", "-w", "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types"]
 TARGET = 98                                  # per cent
 # The tests of the files whose names match, short forms of them, in their order.
 RELU, RELUS = ("reluize/test_onnx_relu.sh", {}), ("reluize/test_reluize_relus.sh", {})
-INT8 = ("reluize/test_reluize_int8.sh", {"GRAPHS": "40"})
+INT8 = ("reluize/test_reluize_int8.sh", {"GRAPHS": "250"})
 C = ("reluize/test_onnx_c.sh", {"RANDOM_GRAPHS": "60", "COMPILERS": "tcc"})
 TESTS = [(r"onnx_c", [C, RELUS]),
          (r"onnx_int8", [INT8, RELUS]),
@@ -107,7 +109,7 @@ class PassSchema(mutate.Schema):
         if os.path.lexists(part):
             os.remove(part)
         while True:
-            found = self.errors(["-c", "-o", part])
+            found = self.errors([*SANITIZE, "-c", "-o", part])
             if not found:
                 return
             self.refused += found
@@ -131,6 +133,9 @@ def run_test(test, limit, number, file=None):
     environment = dict(os.environ, PARTS_FOLDER=PARTS, OMP_NUM_THREADS="1", **variables)
     environment["RELUIZE"] = os.environ["RELUIZE"].replace("build/parts", PARTS)
     environment["MUTANT"] = str(number)
+    # programs are linked with it, C files that they write are not
+    environment["IMPLEMENTATION"] = " ".join([os.environ["IMPLEMENTATION"], *SANITIZE])
+    environment["ASAN_OPTIONS"] = "detect_leaks=0"
     if file:
         environment["MUTATE_FILE"] = file
     began, why = time.time(), None
