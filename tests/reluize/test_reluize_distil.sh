@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_reluize_distil.sh: reluize --steps on the sample network and images of the repository: what is written is nearer to the
-# original on held-out images than the conversion alone, and a run that is interrupted continues with the same bits.
+# original on held-out images than the conversion alone, and a run that is interrupted continues with the same bits. The precision of
+# boxes by tools/detector_boxes.py is that of a case counted by hand.
 out=build/reluize_distil
 . tools/job.sh
 library="$IMPLEMENTATION -lm"
@@ -57,4 +58,27 @@ verdict $? "--augment and --train-size" "$(tail -n 1 $out/other.txt)"
 $out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --augment -o $out/none.onnx 2> $out/none.err
 [ $? = 2 ] && grep -q 'are for --minutes, --steps and --epochs' $out/none.err
 verdict $? "--augment without a run is refused"
+
+numpy=$(python_with numpy)
+if [ -z "$numpy" ]; then echo "skip the precision of boxes: no Python with NumPy"; exit $bad; fi
+# One class, two objects and a crowd: a right box, a wrong one, one in the crowd and a right one, which counts where it overlaps enough.
+said=$($numpy - $out <<'P' 2>&1
+import json
+import sys
+sys.path.insert(0, 'tools')
+import numpy as np
+import detector_boxes as d
+places = [(10, 10, 20, 20), (50, 50, 10, 10), (70, 70, 20, 20)]
+json.dump({'categories': [{'id': 7}], 'images': [{'id': 1, 'file_name': 'a', 'height': 100, 'width': 100}],
+           'annotations': [{'image_id': 1, 'category_id': 7, 'bbox': p, 'iscrowd': int(k == 2)} for k, p in enumerate(places)]},
+          open(sys.argv[1] + '/labels.json', 'w'))
+labels = d.Labels(sys.argv[1] + '/labels.json', 200, 200)
+box = lambda score, x, y, w, h: np.array([0, score, 2 * x, 2 * y, 2 * x + 2 * w, 2 * y + 2 * h])
+found = [box(.9, *places[0]), box(.8, 30, 80, 5, 5), box(.75, 72, 72, 9, 9), box(.7, 50, 50, 10, 7.2)]
+all, half = d.precision([labels.matches(0, found)])
+two, one = (51 + 50 * 2 / 3) / 101, 51 / 101
+assert abs(half - 100 * two) < 1e-6 and abs(all - 100 * (5 * two + 5 * one) / 10) < 1e-6, (all, half)
+P
+)
+verdict $? "mAP50:95 and mAP50 of a case counted by hand" "$said"
 exit $bad
