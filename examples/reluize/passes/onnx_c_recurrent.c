@@ -298,6 +298,7 @@ static void onnx_c_rec_direction(onnx_c *c, int node, const onnx_c_rec *p, int d
 {
     const int reverse = p->reverse || d == 1;
     const onnx_c_activation *f = p->f + 3 * d;
+    char name[48];
     onnx_c_open(c, "for (size_t b = 0; b < BATCH; b++)");
     onnx_c_line(c, "const float *w = w%z_ + %z, *r = r%z_ + %z;", (size_t)node,
                 (size_t)d * p->in * p->row, (size_t)node, (size_t)d * p->hidden * p->row);
@@ -306,8 +307,10 @@ static void onnx_c_rec_direction(onnx_c *c, int node, const onnx_c_rec *p, int d
         onnx_c_rec_start(c, node, p, 6, d, "cell");
     onnx_c_open(c, "for (size_t s = 0; s < STEPS; s++)");
     onnx_c_line(c, reverse ? "const size_t t = STEPS - 1 - s;" : "const size_t t = s;");
-    onnx_c_line(c, p->layout ? "const float *x = x0 + (b * STEPS + t) * IN;"
-                             : "const float *x = x0 + (t * BATCH + b) * IN;");
+    onnx_c_line(c,
+                p->layout ? "const float *x = %s + (b * STEPS + t) * IN;"
+                          : "const float *x = %s + (t * BATCH + b) * IN;",
+                onnx_c_name(c, node, 0, name));
     onnx_c_line(c, "memcpy(gate, b%z_ + %z, ROW * sizeof *gate);", (size_t)node,
                 (size_t)d * p->row);
     onnx_c_rec_chain(c, "x", "gate", "w", "IN", "ROW");
@@ -341,8 +344,8 @@ static int onnx_c_rec_write(onnx_c *c, int node)
     if (onnx_c_rec_read(c, node, &p) || onnx_c_rec_weights(c, node, 1, "w")
         || onnx_c_rec_weights(c, node, 2, "r") || onnx_c_rec_biases(c, node, &p))
         return -1;
-    for (k = 5; k < 7; k++) {
-        if (onnx_c_is_known(c, node, k))
+    for (k = 0; k < 7; k++) {
+        if ((k == 0 || k > 4) && onnx_c_is_known(c, node, k))
             onnx_c_constant(c, onnx_c_input(c, node, k));
     }
     onnx_c_function(c, node);
