@@ -89,7 +89,8 @@ static void onnx_c_lines_numbers(const onnx_c_line_form *f, const onnx_c_lines *
     to[0] = (int16_t)rint(ldexp(f->start, l->shift - l->start_shift));
     to[1] = (int16_t)rint(f->slope * factor);
     for (k = 0; k < l->kinks; k++) {
-        to[2 + 2 * k] = (int16_t)(k < f->kinks ? rint(f->place[k] * ONNX_C_KINK_STEPS) : 0);
+        const double place = k < f->kinks ? f->place[k] : 128;
+        to[2 + 2 * k] = (int16_t)rint(place * ONNX_C_KINK_STEPS);
         to[3 + 2 * k] = (int16_t)(k < f->kinks ? rint(f->change[k] * factor) : 0);
     }
 }
@@ -149,15 +150,38 @@ static int onnx_c_lines_adjust(const onnx_c_lines *l, int16_t *p, const uint8_t 
     return missed;
 }
 
-/* Adjusts all functions to their tables. Returns whether they miss at most one byte of a thousand,
-   by one step. */
-static int onnx_c_lines_agree(onnx_c_lines *l, const uint8_t *table, size_t entries, int flipped)
+/* Writes the numbers of all functions, and adjusts them to their tables. Returns how many bytes
+   they miss, or -1: no memory. */
+static int64_t onnx_c_lines_fit(onnx_c_lines *l, const onnx_c_line_form *f, const uint8_t *table,
+                                size_t entries, int flipped)
 {
-    size_t e, missed = 0;
-    for (e = 0; e < entries; e++)
-        missed += (size_t)onnx_c_lines_adjust(l, l->number + e * (size_t)(2 + 2 * l->kinks),
-                                              table + e * 256, flipped);
-    return missed * 1000 <= entries * 256;
+    const size_t numbers = (size_t)(2 + 2 * l->kinks);
+    int64_t missed = 0;
+    size_t e;
+    l->number = (int16_t *)deploy_room(entries * numbers, sizeof *l->number);
+    for (e = 0; e < entries && l->number; e++) {
+        onnx_c_lines_numbers(f + e, l, l->number + e * numbers);
+        missed += onnx_c_lines_adjust(l, l->number + e * numbers, table + e * 256, flipped);
+    }
+    return l->number ? missed : -1;
+}
+
+/* A further kink, which changes the slope by next to nothing, gives the adjustment finer steps:
+   keeps it if fewer bytes are missed then. Returns how many are. */
+static int64_t onnx_c_lines_refine(onnx_c_lines *l, const onnx_c_line_form *f, const uint8_t *table,
+                                   size_t entries, int flipped, int64_t missed)
+{
+    onnx_c_lines finer = *l;
+    int64_t now;
+    finer.kinks++;
+    now = onnx_c_lines_fit(&finer, f, table, entries, flipped);
+    if (now < 0 || now >= missed) {
+        free(finer.number);
+        return missed;
+    }
+    free(l->number);
+    *l = finer;
+    return now;
 }
 
 int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, size_t entries,
@@ -165,6 +189,7 @@ int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, siz
 {
     onnx_c_line_form *f = (onnx_c_line_form *)deploy_room(entries, sizeof *f);
     const int flipped = grid->type == ONNX_I8 ? 128 : 0;
+    int64_t missed = -1;
     double v[256];
     size_t e;
     int q, bad = !f;
@@ -175,13 +200,13 @@ int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, siz
         bad = onnx_c_lines_of(v, f + e);
         l->kinks = f[e].kinks > l->kinks ? f[e].kinks : l->kinks;
     }
-    bad = bad || onnx_c_lines_scale(f, entries, l);
-    if (!bad)
-        l->number = (int16_t *)deploy_room(entries * (size_t)(2 + 2 * l->kinks), sizeof *l->number);
-    for (e = 0; e < entries && l->number; e++)
-        onnx_c_lines_numbers(f + e, l, l->number + e * (size_t)(2 + 2 * l->kinks));
+    if (!bad && !onnx_c_lines_scale(f, entries, l))
+        missed = onnx_c_lines_fit(l, f, table, entries, flipped);
+    if (missed > 1 && l->kinks < ONNX_C_MOST_KINKS)
+        missed = onnx_c_lines_refine(l, f, table, entries, flipped, missed);
     free(f);
-    if (l->number && onnx_c_lines_agree(l, table, entries, flipped))
+    /* at most one byte of a thousand, by one step */
+    if (missed >= 0 && missed * 1000 <= (int64_t)entries * 256)
         return 0;
     free(l->number);
     l->number = NULL;
