@@ -144,7 +144,7 @@ void onnx_c_int8_tables(onnx_c *c, int node);
 /* The number nearest to x on the grid of a value. */
 int64_t onnx_c_on_grid(const onnx_c_value *v, double x);
 void onnx_c_int8_free(onnx_c *c);
-/* Returns whether a node is a table of bytes. */
+/* Returns whether a node is a function of one byte that may be written over it. */
 int onnx_c_int8_is_table(const onnx_c *c, int node);
 /* Forgets what a node computes in integers. */
 void onnx_c_int8_forget(onnx_c *c, int node);
@@ -157,6 +157,7 @@ void onnx_c_int8_hold(onnx_c *c, int value, int type, float scale, int zero);
 /* ---- functions of a byte that consist of lines (onnx_c_lines.c) ---- */
 typedef struct {
     int kinks, shift, start_shift;
+    int missed;      /* bytes that are a step off, and are listed */
     int16_t *number; /* for each channel: start, slope; place of a kink, change of the slope; ... */
 } onnx_c_lines;
 
@@ -166,8 +167,8 @@ typedef struct {
 int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, size_t entries,
                       const onnx_c_value *grid);
 /* Writes the loops over the elements of each channel. */
-int onnx_c_lines_write(onnx_c *c, int node, const onnx_c_lines *l, int from, int to, size_t entries,
-                       size_t inner);
+int onnx_c_lines_write(onnx_c *c, int node, const onnx_c_lines *l, const uint8_t *table, int from,
+                       int to, size_t entries, size_t inner);
 
 /* ---- nodes of integer files that are computed in floats (onnx_c_mixed.c) ---- */
 /* Each returns 0, or -1 with a message: a node is computed in floats; so is a QuantizeLinear, whose

@@ -137,7 +137,7 @@ void onnx_c_int8_free(onnx_c *c)
 int onnx_c_int8_is_table(const onnx_c *c, int node)
 {
     return c->node[node].region && c->node[node].row->kind == ONNX_C_REGION
-           && c->node[node].region->kind == ONNX_C_TABLE;
+           && c->node[node].region->kind == ONNX_C_TABLE && !c->node[node].region->lines.missed;
 }
 
 int onnx_c_int8_operands(const onnx_c *c, int node, int *value)
@@ -880,7 +880,8 @@ static int onnx_c_int8_write_table(onnx_c *c, int node, const onnx_c_region *r)
     const int type = c->value[r->source[0]].type;
     const size_t n = c->value[r->to].x->count, entries = r->entries, inner = r->inner;
     if (r->lines.number)
-        return onnx_c_lines_write(c, node, &r->lines, r->source[0], r->to, entries, inner);
+        return onnx_c_lines_write(c, node, &r->lines, r->table, r->source[0], r->to, entries,
+                                  inner);
     onnx_c_int8_put_table(c, "t", node, r->table, entries * 256, c->value[r->to].type);
     onnx_c_function(c, node);
     if (entries == 1) {

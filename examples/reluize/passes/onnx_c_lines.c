@@ -107,7 +107,7 @@ static int onnx_c_lines_value(const onnx_c_lines *l, const int16_t *p, int q)
     return y > 255 ? 255 : y;
 }
 
-/* How many bytes of a table lines miss, by one step each; more: by the sum of the steps. */
+/* How many bytes of a table lines miss; those by several steps count several times. */
 static int onnx_c_lines_missed(const onnx_c_lines *l, const int16_t *p, const uint8_t *table,
                                int flipped)
 {
@@ -205,22 +205,63 @@ int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, siz
     if (missed > 1 && l->kinks < ONNX_C_MOST_KINKS)
         missed = onnx_c_lines_refine(l, f, table, entries, flipped, missed);
     free(f);
-    /* at most one byte of a thousand, by one step */
-    if (missed >= 0 && missed * 1000 <= (int64_t)entries * 256)
+    /* more than one byte of ten thousand that are missed are listed in the file */
+    l->missed = missed * 10000 <= (int64_t)entries * 256 ? 0 : (int)missed;
+    if (missed >= 0 && missed * 256 <= (int64_t)entries * 256)
         return 0;
     free(l->number);
     l->number = NULL;
     return -1;
 }
 
-int onnx_c_lines_write(onnx_c *c, int node, const onnx_c_lines *l, int from, int to, size_t entries,
-                       size_t inner)
+/* Writes the bytes that lines miss: channel, byte, result. Returns how many there are. */
+static size_t onnx_c_lines_put_missed(onnx_c *c, int node, const onnx_c_lines *l,
+                                      const uint8_t *table, size_t entries, int flipped)
+{
+    const size_t numbers = (size_t)(2 + 2 * l->kinks);
+    size_t e, n = 0;
+    int q;
+    deploy_put(&c->out, "/* where these are a step off: channel, byte, result */\n");
+    deploy_put(&c->out, "static const uint16_t off%z_[] = {", (size_t)node);
+    for (e = 0; e < entries; e++) {
+        for (q = 0; q < 256; q++) {
+            const int right = table[e * 256 + (size_t)q] ^ flipped;
+            if (onnx_c_lines_value(l, l->number + e * numbers, q) == right)
+                continue;
+            deploy_put(&c->out, n % 6 ? " %z, %d, %d," : "\n    %z, %d, %d,", e, (int64_t)q,
+                       (int64_t)right);
+            n++;
+        }
+    }
+    deploy_put(&c->out, "\n};\n");
+    return n;
+}
+
+/* Writes the loops that put these results in place. */
+static void onnx_c_lines_correct(onnx_c *c, int node, int from, int to, size_t n, size_t entries,
+                                 size_t inner)
+{
+    const char *from_byte = c->value[from].type == ONNX_I8 ? " + 128" : "";
+    while (c->depth > 1)
+        onnx_c_close(c);
+    onnx_c_open(c, "for (const uint16_t *p = off%z_; p < off%z_ + %z; p += 3)", (size_t)node,
+                (size_t)node, 3 * n);
+    onnx_c_open(c, "for (size_t i = p[0] * %z; i < %z; i += %z)", inner, c->value[to].x->count,
+                entries * inner);
+    onnx_c_open(c, "for (size_t k = 0; k < %z; k++)", inner);
+    onnx_c_line(c, "if (x[i + k]%s == p[1])", from_byte);
+    onnx_c_line(c, c->value[to].type == ONNX_I8 ? "    first[i + k] = (int8_t)(p[2] - 128);"
+                                                : "    first[i + k] = (uint8_t)p[2];");
+}
+
+int onnx_c_lines_write(onnx_c *c, int node, const onnx_c_lines *l, const uint8_t *table, int from,
+                       int to, size_t entries, size_t inner)
 {
     const size_t count = onnx_c_tensor(c, to)->count;
     const size_t numbers = (size_t)(2 + 2 * l->kinks);
     const int over = c->node[node].over >= 0, is_signed = c->value[from].type == ONNX_I8;
     char text[48];
-    size_t i;
+    size_t i, off = 0;
     int k;
     deploy_put(&c->out, "/* start, slope; place of a kink, change of the slope; ... */\n");
     deploy_put(&c->out, "static const int16_t t%z_[%z] = {", (size_t)node, entries * numbers);
@@ -229,7 +270,14 @@ int onnx_c_lines_write(onnx_c *c, int node, const onnx_c_lines *l, int from, int
         deploy_put(&c->out, i % numbers ? " %s%s" : "\n    %s%s", text,
                    i + 1 < entries * numbers ? "," : "\n};\n");
     }
+    if (l->missed)
+        off = onnx_c_lines_put_missed(c, node, l, table, entries,
+                                      c->value[to].type == ONNX_I8 ? 128 : 0);
     onnx_c_function(c, node);
+    if (off) {
+        onnx_c_line(c, "const %s *x = x0;", onnx_c_type(c->value[from].type));
+        onnx_c_line(c, "%s *first = y;", onnx_c_type(c->value[to].type));
+    }
     if (count > entries * inner)
         onnx_c_for(c, "outer", count / entries / inner);
     onnx_c_open(c, "for (const int16_t *p = t%z_; p < t%z_ + %z; p += %z)", (size_t)node,
@@ -246,5 +294,7 @@ int onnx_c_lines_write(onnx_c *c, int node, const onnx_c_lines *l, int from, int
         onnx_c_line(c, "*y++ = (int8_t)(byte_(sum, %d) - 128);", (int64_t)l->shift);
     else
         onnx_c_line(c, "*y++ = (uint8_t)byte_(sum, %d);", (int64_t)l->shift);
+    if (off)
+        onnx_c_lines_correct(c, node, from, to, off, entries, inner);
     return 0;
 }
