@@ -8706,7 +8706,7 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
         its reference, in test_partial.c, test_same_bits.c (make record) and tools/onnx_nets.c; if
         it computes token by token, in test_generate.c.
    Nothing else is required. network/torch_file.c of examples names only the matrices that PyTorch
-   stores in another form; bounds.c, int8.c and c_file.c list what they can do and refuse any other
+   stores in another form; bounds.c and int8.c list what they can do and refuse any other
    kind by its name. */
 /* clang-format on */
 /* The names and traits of each kind, as enumerators and as text. */

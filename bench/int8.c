@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT-0
    int8 ours|float|runtime small|mlp|lenet|resnet BATCH [SECONDS]: compares int8 inference with ONNX
-   Runtime on the same QDQ file and with the f32 network, for ReLU networks with folded batch norm.
-   small is 784-128-64-10, mlp is 784-512-256-128-10. The runtime is the library that $ONNXRUNTIME
-   names (libonnxruntime.so.1). All use OMP_NUM_THREADS threads. It prints one JSON line with the
-   fastest run and the largest difference between the outputs of the runtime and those of lgelu.h,
+   Runtime on the QDQ file of the same network (examples/reluize/passes/onnx_int8.h) and with the
+   f32 network, for ReLU networks with folded batch norm. small is 784-128-64-10, mlp is
+   784-512-256-128-10. The runtime is the library that $ONNXRUNTIME names (libonnxruntime.so.1). All
+   use OMP_NUM_THREADS threads. It prints one JSON line with the fastest run and the largest
+   difference between the outputs of the runtime and those of int8.h, whose ranges are chosen apart,
    relative to the largest output. */
 #include "net.h"
 #include "runtime.h"
 #include "int8.h"
+#include "onnx_int8.h"
 #include "onnx_out.h"
 
 enum { NODES = 128, SEEN = 32 };
@@ -45,14 +47,63 @@ static size_t size_of(const lgelu_node *node)
     return node->shape[0] * node->shape[1] * node->shape[2];
 }
 
+static void failed(const char *why)
+{
+    fprintf(stderr, "int8: %s\n", why);
+    exit(1);
+}
+
 static void whole(int8_net *q, network *n, const float *x)
 {
     const int8_options eight = { 8, 8, 1, 0 };
     if (int8_make(q, &n->net, n->out, &eight) || int8_see(q, &n->net, x, SEEN)
-        || int8_finish(q, &n->net)) {
-        fprintf(stderr, "int8: %s\n", q->message);
-        exit(1);
-    }
+        || int8_finish(q, &n->net))
+        failed(q->message);
+}
+
+/* Puts the channels of images first. */
+static void turn(float *to, const float *x, const lgelu_node *in, size_t samples)
+{
+    const size_t size = size_of(in), c = in->shape[2], p = size / c;
+    size_t i;
+    for (i = 0; i < samples * size; i++)
+        to[i / size * size + i % c * p + i % size / c] = x[i];
+}
+
+/* Writes a network as an ONNX file of 8 bits, with ranges from SEEN inputs. */
+static void write_quantized(const network *n, const float *x, bytes_ *file)
+{
+    const onnx_options o = { -1, 1, "y", ONNX_CHANNELS_FIRST, NULL };
+    const onnx_int8_recipe how = { ONNX_INT8_EXTREMES, ONNX_INT8_NEAREST, 0, NULL };
+    const onnx_int8_options defaults = onnx_int8_defaults();
+    bytes_ floats = { NULL, 0, 0 };
+    void *work = malloc(onnx_save_bytes(&n->net));
+    int64_t dim[ONNX_MOST_RANK];
+    const onnx_tensor *in[1];
+    onnx_tensor *t;
+    onnx_graph *g;
+    onnx_int8 *q;
+    char why[160];
+    if (onnx_save(&n->net, &o, work, gather, &floats, why))
+        failed(why);
+    g = onnx_graph_open(floats.p, floats.n, NULL, NULL, why);
+    q = g ? onnx_int8_begin(g, &defaults, why) : NULL;
+    if (!q)
+        failed(why);
+    memcpy(dim, g->value[g->top.input[0]].declared.dim, sizeof dim);
+    dim[0] = SEEN;
+    t = onnx_tensor_make(q->run, ONNX_F32, g->value[g->top.input[0]].declared.rank, dim);
+    if (!t)
+        failed(q->run->message);
+    turn((float *)t->data, x, n->nodes + n->in, SEEN);
+    in[0] = t;
+    if (onnx_int8_add(q, in) || onnx_int8_calibrate(q) || onnx_int8_quantize(q, &how, gather, file))
+        failed(q->message);
+    onnx_tensor_free(t);
+    onnx_int8_end(q);
+    onnx_graph_close(g);
+    free(floats.p);
+    free(work);
 }
 
 int main(int argc, char **argv)
@@ -64,16 +115,14 @@ int main(int argc, char **argv)
     const double seconds = argc > 4 ? strtod(argv[4], NULL) : 1;
     const lgelu_threads openmp = { NULL, NULL };
     double best = 1e30, start, begun, difference = 0, largest = 0;
-    onnx_options o = { -1, 1, "y", ONNX_CHANNELS_FIRST, NULL };
     bytes_ file = { NULL, 0, 0 };
     runtime_t r;
     int64_t shape[4];
     size_t i, c, p, size, outputs, samples;
-    void *output = NULL, *work;
+    void *output = NULL;
     float *x, *turned;
     int32_t *y;
     int8_net q;
-    char why[160];
     const char *peer = ours ? "int8" : "f32";
     int runs, k;
     if (argc < 4 || !batch || batch > 4096 || !build_net(&n, argv[2]) || !build_net(&kept, argv[2])
@@ -93,8 +142,7 @@ int main(int argc, char **argv)
         x[i] = 2 * lgelu_uniform(1, 2, i) - 1;
     c = n.nodes[n.in].shape[2];
     p = size / c;
-    for (i = 0; i < batch * size; i++)
-        turned[i / size * size + i % c * p + i % size / c] = x[i];
+    turn(turned, x, n.nodes + n.in, batch);
 
     /* The f32 network is calibrated, quantized and written to a file. */
     for (k = 0; k < kept.net.count; k++) {
@@ -105,15 +153,9 @@ int main(int argc, char **argv)
     lgelu_net_fold(&kept.net);
     good(&kept.net);
     whole(&q, &kept, x);
-    work = malloc(onnx_save_bytes(&kept.net));
-    if (onnx_save_int8(&kept.net, &q, &o, work, gather, &file, why)) {
-        fprintf(stderr, "int8: %s\n", why);
-        return 1;
-    }
-    if (int8_run_batch(&q, y, x, batch, &openmp)) {
-        fprintf(stderr, "int8: %s\n", q.message);
-        return 1;
-    }
+    write_quantized(&kept, x, &file);
+    if (int8_run_batch(&q, y, x, batch, &openmp))
+        failed(q.message);
     if (!runtime && !ours) {
         n.net.prepack = 1;
         n.memory = make(&n.net, batch, LGELU_MODE_INFER, n.in, x, -1, NULL);
@@ -167,7 +209,6 @@ int main(int argc, char **argv)
     free(x);
     free(turned);
     free(y);
-    free(work);
     free(file.p);
     return 0;
 }

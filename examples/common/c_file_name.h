@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
 
-   c_file_name.h: which names a function of a generated C file may have (c_file.c, c_file_int8.c). A
+   c_file_name.h: which names a function of a generated C file may have (onnx_c.h). A
    name is refused if the file, its header, or a program that includes the header could not be
    compiled with it, as C or as C++, or if it would take the place of a function of the C library.
    What the files themselves define ends with an underscore, except names of the form NAME_word; so

@@ -206,18 +206,6 @@ DEPLOY_FN void deploy_real(deploy_out *o, double x)
     deploy_bytes(o, text, n);
 }
 
-/* Writes a layer's name for a comment: what could end it becomes an underscore. */
-DEPLOY_FN void deploy_name(deploy_out *o, const char *name)
-{
-    for (; *name; name++) {
-        char c = *name;
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.'
-              || c == '_' || c == '-'))
-            c = '_';
-        deploy_bytes(o, &c, 1);
-    }
-}
-
 /* ---- reading from memory: the bytes, the position, and the first error ---- */
 typedef struct {
     const char *p;

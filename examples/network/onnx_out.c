@@ -3,7 +3,7 @@
    twice: once to count its bytes and once to write them. A node is assembled in a small buffer;
    weights are written directly, one by one where ONNX has another order.
 
-   MAP: bytes; messages; nodes; tensors; names; the two orders of a value; quantized values; layers;
+   MAP: bytes; messages; nodes; tensors; names; the two orders of a value; layers;
    the graph; checks before anything is written. */
 #include "onnx_out.h"
 #include <float.h>
@@ -12,7 +12,7 @@
 
 enum { ONNX_NAME = 96, ONNX_MOST_DIMS = 6 };
 /* The values of TensorProto.DataType that are written. */
-enum { ONNX_TYPE_FLOAT = 1, ONNX_TYPE_UINT8, ONNX_TYPE_INT8, ONNX_TYPE_INT32 = 6, ONNX_TYPE_INT64 };
+enum { ONNX_TYPE_FLOAT = 1, ONNX_TYPE_INT64 = 7 };
 
 /* What the plan knows of a node; the bits of onnx_writer.flag. */
 enum {
@@ -48,14 +48,6 @@ typedef struct {
      */
     int one;
     char pixel[ONNX_NAME];
-    const int8_net *whole; /* the quantized network, or NULL */
-    /* the node whose value is being written before its quantization, or -1, and that value's name
-     */
-    int raw;
-    char raw_name[ONNX_NAME];
-    /* the quantized input, or -1, and the name of its quantized value */
-    int entry;
-    char entry_name[ONNX_NAME];
     deploy_out out;
 } onnx_writer;
 
@@ -214,12 +206,8 @@ static void onnx_begin_tensor(onnx_writer *w, const char *name, int type, const 
 {
     unsigned char p[10];
     onnx_message m;
-    size_t bytes = 1;
+    size_t bytes = type == ONNX_TYPE_INT64 ? 8 : 4;
     int i;
-    if (type == ONNX_TYPE_INT64)
-        bytes = 8;
-    else if (type == ONNX_TYPE_FLOAT || type == ONNX_TYPE_INT32)
-        bytes = 4;
     m.n = 0;
     for (i = 0; i < rank; i++) {
         onnx_append_number(&m, 1, dims[i]);
@@ -308,10 +296,6 @@ static int onnx_source(const onnx_writer *w, int i)
 static const char *onnx_value_name(const onnx_writer *w, int i)
 {
     i = onnx_source(w, i);
-    if (i == w->raw)
-        return w->raw_name;
-    if (i == w->entry)
-        return w->entry_name;
     if (i == w->flat)
         return w->picture;
     if (i == w->one)
@@ -422,106 +406,6 @@ static size_t onnx_unmixed(const lgelu_node *picture, size_t p)
     return p % pixel * picture->shape[2] + p / pixel;
 }
 
-/* ---- quantized values: their integers are NAME/steps, with NAME/scale and NAME/zero ---- */
-/* Writes n scales: a scalar if n is 1, else a vector with one scale for each channel. */
-static void onnx_put_scale(onnx_writer *w, const char *name, const double *scale, size_t n)
-{
-    size_t k;
-    onnx_begin_tensor(w, name, ONNX_TYPE_FLOAT, &n, n > 1);
-    for (k = 0; k < n; k++)
-        onnx_emit_float(w, (float)scale[k]);
-}
-
-/* Writes QuantizeLinear and DequantizeLinear, which round the value `from` to the grid g. */
-static void onnx_put_on_grid(onnx_writer *w, const char *name, const char *value, const char *from,
-                             const int8_grid *g)
-{
-    const unsigned char zero = (unsigned char)g->zero;
-    char scale[ONNX_NAME], at[ONNX_NAME], steps[ONNX_NAME];
-    onnx_message m;
-    onnx_put_scale(w, onnx_join(scale, name, "/scale"), &g->scale, 1);
-    onnx_begin_tensor(w, onnx_join(at, name, "/zero"), ONNX_TYPE_UINT8, NULL, 0);
-    onnx_emit(w, &zero, 1);
-    onnx_begin_node(&m, "QuantizeLinear", from, scale, at);
-    onnx_end_node(w, &m, onnx_join(steps, name, "/steps"));
-    onnx_begin_node(&m, "DequantizeLinear", steps, scale, at);
-    onnx_end_node(w, &m, value);
-}
-
-/* Writes a DequantizeLinear of quantized parameters, with n scales and zero points of 0. */
-static void onnx_put_dequantize(onnx_writer *w, const char *value, const char *steps,
-                                const char *scale, size_t n, int axis)
-{
-    static const unsigned char zeros[4] = { 0 };
-    /* axis < 0: the steps are int32 and scaled along axis 0; else they are int8 */
-    const int wide = axis < 0;
-    char zero[ONNX_NAME];
-    size_t k;
-    onnx_message m;
-    onnx_begin_tensor(w, onnx_join(zero, value, "/zero"), wide ? ONNX_TYPE_INT32 : ONNX_TYPE_INT8,
-                      &n, n > 1);
-    for (k = 0; k < n; k++)
-        onnx_emit(w, zeros, wide ? 4 : 1);
-    onnx_begin_node(&m, "DequantizeLinear", steps, scale, zero);
-    if (n > 1)
-        onnx_set_int(&m, "axis", wide ? 0 : axis);
-    onnx_end_node(w, &m, value);
-}
-
-/* Writes the quantized parameters of a linear layer or a convolution with their DequantizeLinear
-   nodes, and stores the names of the dequantized values in weight and bias. A matrix [out][in] is
-   written in that order, or transposed if `turned` is 1; if it reads the flattened image `picture`,
-   its inputs are permuted to ONNX's order. A convolution's [out][taps][c] becomes [out][c][taps].
- */
-static void onnx_emit_int8_weights(onnx_writer *w, const lgelu_node *node,
-                                   const lgelu_node *picture, int turned, char weight[ONNX_NAME],
-                                   char bias[ONNX_NAME])
-{
-    const int8_node *p = w->whole->node + (node - w->net->nodes);
-    const double sums = w->whole->node[node->input[0]].grid.scale;
-    const size_t out = node->shape[2], all = w->whole->options.per_channel ? out : 1,
-                 taps = node->op == LGELU_OP_CONV ? node->window[0] * node->window[1] : 1,
-                 c = node->weight_count / (out * taps);
-    char steps[ONNX_NAME], scale[ONNX_NAME];
-    size_t dims[4], o, k, t;
-    dims[0] = turned ? c : out;
-    dims[1] = turned ? out : c;
-    dims[2] = node->window[0];
-    dims[3] = node->window[1];
-    onnx_begin_tensor(w, onnx_join(steps, node->name, "/weight.steps"), ONNX_TYPE_INT8, dims,
-                      node->op == LGELU_OP_CONV ? 4 : 2);
-    if (w->counting) {
-        w->total += node->weight_count;
-    } else if (turned) {
-        for (k = 0; k < c; k++) {
-            for (o = 0; o < out; o++)
-                onnx_emit(w, p->w + o * c + k, 1);
-        }
-    } else {
-        for (o = 0; o < out && !w->out.failed; o++) {
-            for (k = 0; k < c; k++) {
-                for (t = 0; t < taps; t++)
-                    onnx_emit(
-                        w, p->w + (o * taps + t) * c + (picture ? onnx_unmixed(picture, k) : k), 1);
-            }
-        }
-    }
-    onnx_put_scale(w, onnx_join(scale, node->name, "/weight.scale"), p->scale, all);
-    onnx_put_dequantize(w, onnx_join(weight, node->name, ".weight"), steps, scale, all, turned);
-    onnx_begin_tensor(w, onnx_join(steps, node->name, "/bias.steps"), ONNX_TYPE_INT32, &out, 1);
-    for (o = 0; o < out; o++) {
-        for (k = 0; k < 4; k++) {
-            const unsigned char byte = (unsigned char)((uint32_t)p->bias[o] >> 8 * k);
-            onnx_emit(w, &byte, 1);
-        }
-    }
-    onnx_begin_tensor(w, onnx_join(scale, node->name, "/bias.scale"), ONNX_TYPE_FLOAT, &all,
-                      all > 1);
-    for (o = 0; o < all; o++)
-        onnx_emit_float(w, (float)(sums * p->scale[o]));
-    onnx_put_dequantize(w, onnx_join(bias, node->name, ".bias"), steps, scale, all, -1);
-}
-
 /* ---- layers ---- */
 /* Writes a linear layer: Gemm if its input is a vector, else MatMul and Add. */
 static void onnx_emit_linear(onnx_writer *w, const lgelu_node *node)
@@ -536,11 +420,8 @@ static void onnx_emit_linear(onnx_writer *w, const lgelu_node *node)
     const char *value = onnx_value_name(w, (int)(node - net->nodes)),
                *of = onnx_in_order(w, x, node->input[0], 0);
     const int flat = !onnx_has_pixels(node), mixed = w->flag[from - net->nodes] & ONNX_MIXED,
-              biased = node->bias_count || w->whole;
-    if (w->whole) {
-        onnx_emit_int8_weights(w, node, mixed ? net->nodes + onnx_source(w, from->input[0]) : NULL,
-                               !flat, weight, bias);
-    } else if (node->tied) { /* the matrix was written with the embedding */
+              biased = node->bias_count != 0;
+    if (node->tied) { /* the matrix was written with the embedding */
         static const size_t swap[2] = { 1, 0 };
         onnx_join(weight, net->nodes[node->tied - 1].name, ".weight");
         if (!flat) {
@@ -569,7 +450,7 @@ static void onnx_emit_linear(onnx_writer *w, const lgelu_node *node)
             }
         }
     }
-    if (node->bias_count && !w->whole)
+    if (biased)
         onnx_put_floats1(w, onnx_join(bias, node->name, ".bias"), net->w + node->bias_at,
                          node->bias_count);
     if (flat) {
@@ -635,13 +516,9 @@ static void onnx_emit_conv(onnx_writer *w, const lgelu_node *node, const lgelu_n
     char x[ONNX_NAME], weight[ONNX_NAME], bias[ONNX_NAME];
     onnx_message m;
     const char *of = onnx_in_order(w, x, node->input[0], 1);
-    if (w->whole) {
-        onnx_emit_int8_weights(w, node, NULL, 0, weight, bias);
-    } else {
-        onnx_emit_conv_weights(w, node, norm, onnx_join(weight, node->name, ".weight"),
-                               onnx_join(bias, node->name, ".bias"));
-    }
-    onnx_begin_node(&m, "Conv", of, weight, norm || node->bias_count || w->whole ? bias : NULL);
+    onnx_emit_conv_weights(w, node, norm, onnx_join(weight, node->name, ".weight"),
+                           onnx_join(bias, node->name, ".bias"));
+    onnx_begin_node(&m, "Conv", of, weight, norm || node->bias_count ? bias : NULL);
     pads[0] = pads[2] = node->padding[0];
     pads[1] = pads[3] = node->padding[1];
     onnx_set_ints(&m, "kernel_shape", node->window, 2);
@@ -1366,18 +1243,6 @@ static int onnx_value_dims(const onnx_writer *w, int i, size_t dims[4])
     return 3;
 }
 
-/* Returns the grid of a layer's value; NULL for an input, the result, and what another layer reads
-   before it is rounded. */
-static const int8_grid *onnx_grid_of(const onnx_writer *w, int i)
-{
-    int to;
-    if (!w->whole || lgelu_op_is((int)w->net->nodes[i].op, LGELU_TRAIT_DATA)
-        || i == onnx_source(w, w->output))
-        return NULL;
-    to = w->whole->node[i].into < 0 ? i : w->whole->node[i].into;
-    return onnx_source(w, to) == i ? &w->whole->node[to].grid : NULL;
-}
-
 /* GraphProto: node 1, name 2, initializer 5, input 11, output 12 */
 static void onnx_emit_graph(onnx_writer *w)
 {
@@ -1394,7 +1259,6 @@ static void onnx_emit_graph(onnx_writer *w)
     w->named = w->o->output && !turned ? out : -1;
     w->one = turned ? out : -1;
     onnx_join(w->pixel, net->nodes[out].name, "/pixel");
-    w->raw = w->entry = -1;
     for (i = 0; i < net->count; i++)
         w->flag[i] &= (unsigned char)~ONNX_TURNED;
     m.n = 0;
@@ -1417,23 +1281,11 @@ static void onnx_emit_graph(onnx_writer *w)
             onnx_emit_value(w, 11, net->nodes[i].name,
                             net->nodes[i].op == LGELU_OP_TOKENS ? ONNX_TYPE_INT64 : ONNX_TYPE_FLOAT,
                             dims, rank);
-            if (w->whole) {
-                onnx_put_on_grid(w, node->name, onnx_join(w->entry_name, node->name, "/grid"),
-                                 onnx_value_name(w, i), &w->whole->node[i].grid);
-                w->entry = i;
-            }
         }
     }
     for (i = 0; i < net->count; i++) {
         if (w->flag[i] & ONNX_WANTED && !onnx_is_alias(w, net->nodes + i)) {
-            const int8_grid *g = onnx_grid_of(w, i);
-            if (g)
-                onnx_join(w->raw_name, net->nodes[i].name, "/float");
-            w->raw = g ? i : -1;
             onnx_emit_layer(w, net->nodes + i);
-            w->raw = -1;
-            if (g)
-                onnx_put_on_grid(w, net->nodes[i].name, onnx_value_name(w, i), w->raw_name, g);
         }
     }
     rank = onnx_value_dims(w, out, dims);
@@ -1732,19 +1584,12 @@ static const char *onnx_describe_gates(const onnx_writer *w)
     return others ? "Its gates are not all ReLU." : "Its gates are ReLU.";
 }
 
-/* Returns a sentence about the quantization for the doc_string, or an empty string. */
-static const char *onnx_describe_int8(const onnx_writer *w)
-{
-    return w->whole ? " Weights and values have 8 bits: QuantizeLinear, DequantizeLinear." : "";
-}
-
 /* The plan needs one byte for each node. */
 size_t onnx_save_bytes(const lgelu_net *net) { return (size_t)net->count; }
 
-/* Plans, checks, counts and writes the model; q is NULL unless it is quantized. */
-static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
-                                    const onnx_options *options, void *work, lgelu_write *write,
-                                    void *user, char text[160])
+/* Plans, checks, counts and writes the model. */
+lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *work,
+                       lgelu_write *write, void *user, char text[160])
 {
     onnx_writer w;
     onnx_message m, opset;
@@ -1758,8 +1603,6 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
     w.flag = (unsigned char *)work;
     deploy_begin(&w.out, write, user);
     w.output = options->node;
-    w.whole = q;
-    w.raw = w.entry = -1;
     if (net->status || !net->count || w.output >= net->count)
         return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
                            "the network has an error, or there is no such output");
@@ -1769,14 +1612,6 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
     }
     if (w.output < 0)
         w.output = net->count - 1;
-    if (q && (q->net != net || q->pass != 2 || q->output != w.output)) {
-        return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
-                           "expected int8_finish of this network, with this output, before");
-    }
-    if (q && (q->options.value_bits != 8 || q->table_bits != 8)) {
-        return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
-                           "QuantizeLinear supports values of 8 bits, no fewer");
-    }
     onnx_plan(&w);
     status = onnx_can_be_written(&w, text);
     if (status)
@@ -1798,13 +1633,12 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
     onnx_emit(&w, m.at, m.n);
     onnx_emit_number(&w, 6 << 3 | 2);
     onnx_emit_number(&w, (options->doc ? strlen(options->doc) + 1 : 0)
-                             + strlen(onnx_describe_gates(&w)) + strlen(onnx_describe_int8(&w)));
+                             + strlen(onnx_describe_gates(&w)));
     if (options->doc) {
         onnx_emit(&w, options->doc, strlen(options->doc));
         onnx_emit(&w, " ", 1);
     }
     onnx_emit(&w, onnx_describe_gates(&w), strlen(onnx_describe_gates(&w)));
-    onnx_emit(&w, onnx_describe_int8(&w), strlen(onnx_describe_int8(&w)));
     onnx_emit_number(&w, 7 << 3 | 2);
     onnx_emit_number(&w, bytes);
     w.total = 0;
@@ -1812,16 +1646,4 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
     if (deploy_end(&w.out) || w.total != bytes)
         return onnx_reject(text, LGELU_E_FILE, NULL, "the file could not be written");
     return LGELU_OK;
-}
-
-lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *work,
-                       lgelu_write *write, void *user, char text[160])
-{
-    return onnx_write_file(net, NULL, options, work, write, user, text);
-}
-
-lgelu_status onnx_save_int8(const lgelu_net *net, const int8_net *q, const onnx_options *options,
-                            void *work, lgelu_write *write, void *user, char text[160])
-{
-    return onnx_write_file(net, q, options, work, write, user, text);
 }

@@ -17,17 +17,13 @@
    model's doc string says so. Custom gates are refused. Nothing is
    allocated, printed or opened.
 
-   onnx_save_int8 writes a quantized network (int8.h) with QuantizeLinear and DequantizeLinear
-   around its layers: weights int8 with a scale for each channel (or one) and zero point 0, biases
-   int32 with the scale of the sums, values uint8 with scale and zero point. The result stays in
-   floats. A runtime may fuse them into integer kernels, whose results are those of int8_run except
-   for values within a rounding error of half a step.
+   From the file other files are made: in 8 bits (../reluize/passes/onnx_int8.h), in C
+   (../reluize/passes/onnx_c.h).
 
-   Copy onnx_out.[ch] beside lgelu.h, with int8.h, int8_product.h, decimal.h and
-   deploy.h. */
+   Copy onnx_out.[ch] beside lgelu.h, with decimal.h and deploy.h. */
 #ifndef ONNX_OUT_H
 #define ONNX_OUT_H
-#include "int8.h"
+#include "deploy.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,11 +46,6 @@ size_t onnx_save_bytes(const lgelu_net *net);
 /* Writes a network that is made. After an error: message. */
 lgelu_status onnx_save(const lgelu_net *net, const onnx_options *options, void *work,
                        lgelu_write *write, void *user, char message[160]);
-
-/* Writes a network quantized to values of 8 bits, after int8_finish. options->node is the output of
-   int8_make, or -1. */
-lgelu_status onnx_save_int8(const lgelu_net *net, const int8_net *q, const onnx_options *options,
-                            void *work, lgelu_write *write, void *user, char message[160]);
 #ifdef __cplusplus
 }
 #endif

@@ -5,22 +5,18 @@
    accepted compiles, as C and as C++, with all headers of the C library, and a file of that name
    computes the outputs of the network.
 
-       cc -O2 -I.. test_deploy_names.c tools/lgelu.c -lm -o test_deploy_names && ./test_deploy_names
-   (writes into build/names) */
+       make -C tests test_deploy_names (writes into build/names) */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
-#include "tools/command.h"
-#include "c_file.c"
-#include "c_file_int8.c"
-#include "int8.c"
-#include "int8_product.c"
+#include "tools/net_c.h"
+#include "c_file_name.h"
 
 static lgelu_net net;
 static lgelu_node nodes[8];
-static int8_net q;
+static net_file floats, eight;
 static int output;
-static char path[256], message[160];
+static char path[256];
 
 /* Names that nobody may use. */
 static const char refused[] =
@@ -65,19 +61,16 @@ static size_t each(const char *list, void (*use)(const char *word, void *user), 
 
 static void make_network(void)
 {
-    static const int8_options o = { 8, 8, 1, 0 };
     static const float x[6] = { 1, -2, 0.5f, 0.25f, 3, -1 };
     lgelu_net_begin(&net, nodes, 8);
     net.no_winograd = 1;
     int a = lgelu_conv(&net, "conv", lgelu_input(&net, "x", 2, 3, 1), 2, 2, 1, 1, 1, 1);
     a = lgelu_max_pool(&net, "pool", lgelu_gate(&net, "gate", a, LGELU_GATE_RELU, 1), 2, 1, 0);
     output = lgelu_linear(&net, "y", lgelu_flatten(&net, "flat", a), 2);
-    for (int i = 0; i < net.count; i++)
-        lgelu_net_keep_value(&net, i);
     const size_t bytes = lgelu_net_bytes(&net, 1, LGELU_MODE_INFER);
     if (lgelu_net_make(&net, malloc(bytes), bytes, 1, LGELU_MODE_INFER, 1)
-        || int8_make(&q, &net, output, &o) || int8_see(&q, &net, x, 1) || int8_finish(&q, &net)) {
-        printf("FAIL network: %s%s\n", net.message, q.message);
+        || net_file_make(&floats, &net, output) || net_file_quantize(&eight, &floats, x, 1)) {
+        printf("FAIL network: %s%s%s\n", net.message, floats.message, eight.message);
         exit(1);
     }
 }
@@ -86,7 +79,7 @@ static void make_network(void)
 static void count_accepted(const char *word, void *user)
 {
     char *accepted = (char *)user;
-    if ((c_file_is_name(word) || c_file_int8_is_name(word)) && strlen(accepted) < 400) {
+    if (c_file_name_is_free(word) && strlen(accepted) < 400) {
         strcat(accepted, word);
         strcat(accepted, " ");
     }
@@ -95,7 +88,7 @@ static void count_accepted(const char *word, void *user)
 static void count_refused(const char *word, void *user)
 {
     char *no = (char *)user;
-    if (!(c_file_is_name(word) && c_file_int8_is_name(word)) && strlen(no) < 400) {
+    if (!c_file_name_is_free(word) && strlen(no) < 400) {
         strcat(no, word);
         strcat(no, " ");
     }
@@ -110,30 +103,31 @@ static void verdicts(void)
           accepted);
     each(wanted, count_refused, no);
     check(!*no, "names that nobody else uses are accepted", "refused: %s", no);
-    check(!c_file_is_name("") && !c_file_is_name("a2345678901234567890123456789012345678901")
-              && c_file_is_name("a234567890123456789012345678901234567890"),
+    check(!c_file_name_is_free("")
+              && !c_file_name_is_free("a2345678901234567890123456789012345678901")
+              && c_file_name_is_free("a234567890123456789012345678901234567890"),
           "a name has 1 to 40 characters", "another limit");
-    check(c_file_write(&net, output, "int", to_file, f) == LGELU_E_ARGUMENT
-              && strstr(net.message, "'int'") && strstr(net.message, "library do not use"),
-          "c_file_write refuses 'int' by its name", "%s", net.message);
-    check(c_file_int8_write(&q, "class", to_file, f, message) == LGELU_E_ARGUMENT
-              && strstr(message, "'class'") && strstr(message, "library do not use"),
-          "c_file_int8_write refuses 'class' by its name", "%s", message);
+    check(net_file_write(&floats, "int", 0, f, NULL) && strstr(floats.message, "'int'")
+              && strstr(floats.message, "library do not use"),
+          "a file of floats refuses 'int' by its name", "%s", floats.message);
+    check(net_file_write(&eight, "class", 1, f, NULL) && strstr(eight.message, "'class'")
+              && strstr(eight.message, "library do not use"),
+          "a file of integers refuses 'class' by its name", "%s", eight.message);
     fclose(f);
 }
 
 /* ---- what is accepted compiles ---- */
 typedef struct {
-    FILE *file;
+    FILE *file, *none;
     size_t written;
 } declarations;
 
 static void declare(const char *word, void *user)
 {
     declarations *to = (declarations *)user;
-    if (!c_file_is_name(word))
+    if (!c_file_name_is_free(word))
         return;
-    if (c_file_write_header(&net, output, word, to_file, to->file))
+    if (net_file_write(&floats, word, 0, to->none, to->file))
         exit(1);
     to->written++;
 }
@@ -147,13 +141,14 @@ static size_t write_declarations(const char *candidates)
         "string", "time",   "wchar",   "wctype",   "unistd",   "fcntl",    "sys/types", "sys/stat",
         "poll",   "dirent", "strings", "sys/wait", "sys/time", "sys/mman", "sys/select"
     };
-    declarations to = { fopen("build/names/all.c", "wb"), 0 };
+    declarations to = { fopen("build/names/all.c", "wb"), fopen("/dev/null", "wb"), 0 };
     for (size_t k = 0; k < sizeof header / sizeof *header; k++)
         fprintf(to.file, "#include <%s.h>\n", header[k]);
     each(candidates, declare, &to);
     each(wanted, declare, &to);
     fprintf(to.file, "int main(void) { return 0; }\n");
     fclose(to.file);
+    fclose(to.none);
     return to.written;
 }
 
@@ -202,38 +197,45 @@ typedef struct {
     FILE *program, *spaces;
 } users;
 
+static FILE *opened(int part, const char *name, char ending)
+{
+    FILE *f;
+    snprintf(path, sizeof path, "build/names/%s/%s.%c", part ? "eight" : "plain", name, ending);
+    f = fopen(path, "wb");
+    if (!f)
+        exit(1);
+    return f;
+}
+
 /* Writes two files of this name, the second with an 8 behind it. The program uses both headers; the
    source in C++ has each file in a namespace of its own, since their static functions have the same
    names. */
 static void write_pair(const char *word, void *user)
 {
     const users *to = (const users *)user;
-    FILE *commands = to->program, *f;
+    FILE *commands = to->program, *f, *h;
     char name[60];
-    for (int part = 0; part < 4; part++) {
-        snprintf(name, sizeof name, "%s%s", word, part > 1 ? "8" : "");
-        if (!c_file_is_name(name))
+    for (int part = 0; part < 2; part++) {
+        snprintf(name, sizeof name, "%s%s", word, part ? "8" : "");
+        if (!c_file_name_is_free(name))
             return;
-        snprintf(path, sizeof path, "build/names/%s/%s.%c", part > 1 ? "eight" : "plain", name,
-                 part % 2 ? 'h' : 'c');
-        f = fopen(path, "wb");
-        if (!f || (part == 0 && c_file_write(&net, output, name, to_file, f))
-            || (part == 1 && c_file_write_header(&net, output, name, to_file, f))
-            || (part == 2 && c_file_int8_write(&q, name, to_file, f, message))
-            || (part == 3 && c_file_int8_write_header(&q, name, to_file, f, message)))
+        f = opened(part, name, 'c');
+        h = opened(part, name, 'h');
+        if (net_file_write(part ? &eight : &floats, name, part, f, h))
             exit(1);
         fclose(f);
-        if (part % 2 == 0)
-            fprintf(to->spaces, "namespace %s_space {\n#include \"%s\"\n}\n", name,
-                    path + strlen("build/names/"));
+        fclose(h);
+        fprintf(to->spaces, "namespace %s_space {\n#include \"%s/%s.c\"\n}\n", name,
+                part ? "eight" : "plain", name);
     }
     fprintf(commands, "#include \"plain/%s.h\"\n#include \"eight/%s8.h\"\n", word, word);
     fprintf(commands,
-            "int use_%s(const float *in_);\nint use_%s(const float *in_)\n{\n"
-            "    float y_[%s_outputs], w_[%s_work];\n    int32_t q_[%s8_outputs];\n",
-            word, word, word, word, word);
-    fprintf(commands, "    %s(y_, in_, w_);\n    %s8(q_, in_);\n", word, word);
-    fprintf(commands, "    return y_[0] > 0 && (float)q_[0] * %s8_STEP > 0;\n}\n", word);
+            "int use_%s(const float *in_, const uint8_t *at_);\n"
+            "int use_%s(const float *in_, const uint8_t *at_)\n{\n"
+            "    float y_[%s_outputs];\n    int32_t q_[%s8_outputs];\n",
+            word, word, word, word);
+    fprintf(commands, "    %s(y_, in_);\n    %s8(q_, at_);\n", word, word);
+    fprintf(commands, "    return y_[0] > 0 && (float)q_[0] * %s8_Y_SCALE > 0;\n}\n", word);
 }
 
 static void files(void)

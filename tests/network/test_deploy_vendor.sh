@@ -49,7 +49,7 @@ verdict $? "decimal.h compiles alone" "$(echo "$why" | head -n 1)"
 
 # The prefixes of a pair: its name, and for the two halves of ONNX and for torch_file their formats. Functions that a file of the
 # evaluator or of a pass keeps to itself begin with onnx_ or with the file's subject.
-prefix_of() { case $1 in onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; least_squares) echo least_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
+prefix_of() { case $1 in onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; least_squares) echo least_ ;; int8*) echo int8_ ;; *) echo ${1}_ ;; esac; }
 subject_of() { case $1 in onnx_back*) echo '|back_' ;; onnx_run_whole) echo '|whole_' ;; onnx_int8*) echo '|int8_|walk_|equal_' ;; onnx_distil|onnx_augment) echo "|${1#onnx_}_" ;; onnx_opset) echo '|opset_' ;; onnx_c*) echo '|c_' ;; esac; }
 include=$(include_flags "$examples")
 for source in $(find $folders -maxdepth 1 -name '*.c' | sort); do

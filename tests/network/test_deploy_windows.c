@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT-0
 
    test_deploy_windows: random networks whose windows are oblong, dilated, or of one dimension, with
-   strides and paddings that differ by direction. The C files of c_file.c have the bits of the
-   network, those of c_file_int8.c the integers of int8_run, and both are used through their
-   headers, as C and as C++. Constants of all sizes have the bits of their floats by every compiler.
-   Each integer of int8.c is what its definition says, and the logits are
-   near those of the network. All values are inside of the bounds of bounds.c.
+   strides and paddings that differ by direction. C files of floats (tools/net_c.h) have the bits of
+   the evaluator, which is near the network; those of 8 bits have the same integers by every
+   compiler, near the quantized file. Both are used through their headers, as C and as C++.
+   Constants of all sizes have the bits of their floats by every compiler. Each integer of int8.c is
+   what its definition says, and the logits are near those of the network. All values are inside of
+   the bounds of bounds.c.
 
-       cc -O2 -I.. test_deploy_windows.c tools/lgelu.c -lm -o test_deploy_windows &&
-   ./test_deploy_windows [NETWORKS] (24; writes into build/windows) */
+       make -C tests test_deploy_windows, then build/test_deploy_windows [NETWORKS] (12; writes into
+   build/windows) */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
-#include "tools/command.h"
+#include "tools/net_c.h"
 #include "bounds.c"
-#include "c_file.c"
-#include "c_file_int8.c"
 #include "int8.c"
-#include "int8_product.c"
 
 enum { NODES = 24, SAMPLES = 8, MOST_INPUTS = 13 * 13 * 4, OUTPUTS = 3, MOST_NETWORKS = 1000 };
 typedef struct {
@@ -33,9 +31,12 @@ static size_t draw(size_t n) { return lgelu_random(seed, 3, drawn++) % n; }
 
 static float x[MOST_NETWORKS][SAMPLES * MOST_INPUTS];
 static float y[MOST_NETWORKS][SAMPLES * OUTPUTS];
+/* of the files in 8 bits: what the quantized ONNX file gives, and the first compiler's integers */
+static float near8[MOST_NETWORKS][SAMPLES * OUTPUTS], step8[MOST_NETWORKS];
 static int32_t y8[MOST_NETWORKS][SAMPLES * OUTPUTS];
+static int known; /* they are there */
 static size_t inputs_of[MOST_NETWORKS];
-static char path[256], message[160];
+static char path[256];
 static size_t networks = 12;
 
 static FILE *opened(const char *format, size_t k, const char *mode)
@@ -204,34 +205,57 @@ static size_t outside(network *t, size_t which, bounds_how how)
 }
 
 /* ---- files ---- */
-static int write_files(network *t, const int8_net *q, size_t k)
+
+/* Writes a file and its header. Returns 0, or 1 after a failed check. */
+static int write_pair(net_file *n, const char *kind, size_t k, int integers, net_grid grid[2])
 {
-    char name[2][20];
-    FILE *f[4];
+    char format[60], name[20];
+    FILE *f, *h;
     int bad;
-    snprintf(name[0], sizeof *name, "net%u", (unsigned)k);
-    snprintf(name[1], sizeof *name, "eight%u", (unsigned)k);
-    f[0] = opened("build/windows/net%u.c", k, "wb");
-    f[1] = opened("build/windows/net%u.h", k, "wb");
-    f[2] = opened("build/windows/eight%u.c", k, "wb");
-    f[3] = opened("build/windows/eight%u.h", k, "wb");
-    bad = c_file_write(&t->net, t->output, name[0], to_file, f[0])
-          || c_file_write_header(&t->net, t->output, name[0], to_file, f[1]);
+    snprintf(name, sizeof name, "%s%u", kind, (unsigned)k);
+    snprintf(format, sizeof format, "build/windows/%s%%u.c", kind);
+    f = opened(format, k, "wb");
+    format[strlen(format) - 1] = 'h';
+    h = opened(format, k, "wb");
+    bad = net_file_write_grids(n, name, integers, f, h, grid);
     if (bad)
-        check(0, name[0], "%s", t->net.message);
-    if (c_file_int8_write(q, name[1], to_file, f[2], message)
-        || c_file_int8_write_header(q, name[1], to_file, f[3], message)) {
-        check(0, name[1], "%s", message);
-        bad = 1;
+        check(0, name, "%s", n->message);
+    return fclose(f) || fclose(h) || bad;
+}
+
+/* Writes the files of a network, and what the ONNX files give. Returns 0, or 1. */
+static int write_files(network *t, size_t k)
+{
+    static float ordered[SAMPLES * MOST_INPUTS];
+    net_file floats, eight;
+    net_grid grid[2];
+    const float *found;
+    int bad;
+    net_file_order(t->nodes + t->input, ordered, x[k], SAMPLES);
+    if (net_file_make(&floats, &t->net, t->output)
+        || net_file_quantize(&eight, &floats, ordered, SAMPLES)) {
+        check(0, "ONNX", "%s%s", floats.message, eight.message);
+        return 1;
     }
-    for (int i = 0; i < 4; i++)
-        bad |= fclose(f[i]) != 0;
+    bad = write_pair(&floats, "net", k, 0, grid) || write_pair(&eight, "eight", k, 1, grid);
+    step8[k] = grid[1].scale;
+    found = net_file_run(&floats, ordered, SAMPLES);
+    for (size_t i = 0; i < SAMPLES * OUTPUTS; i++) {
+        if (!(fabsf(found[i] - y[k][i]) <= 1e-5f * (1 + fabsf(y[k][i]))))
+            bad = 1;
+        y[k][i] = found[i];
+    }
+    memcpy(near8[k], net_file_run(&eight, ordered, SAMPLES), sizeof *near8);
+    net_file_free(&floats);
+    net_file_free(&eight);
+    if (bad)
+        check(0, "the ONNX file is near the network", "network %u is not", (unsigned)k);
     return bad;
 }
 
 /* Writes the program that uses all files by their headers: it reads inputs and writes the outputs
-   of both files of each network, first those of floats, then the integers, from floats and from
-   bytes of the header's grid. It finds each input by its place. */
+   of both files of each network, first those of floats, then the integers, from bytes of the
+   header's grid. It finds each input by its place. */
 static void write_program(void)
 {
     FILE *f = opened("build/windows/main%.0u.c", 0, "wb");
@@ -244,18 +268,16 @@ static void write_program(void)
                "{ ok &= fwrite(p, n, 1, stdout); }\n");
     fprintf(
         f,
-        "#define USE(net, eight) do { float y[net##_outputs], work[net##_work]; \\\n"
-        "    int32_t q[eight##_outputs], p[eight##_outputs]; int s, r, c, k; \\\n"
+        "#define USE(net, eight) do { float y[net##_outputs]; \\\n"
+        "    int32_t q[eight##_outputs]; int s, r, c, k; \\\n"
         "    for (s = 0; s < %d; s++) { \\\n"
         "        ok &= fread(x, sizeof *x * (size_t)net##_inputs, 1, stdin); \\\n"
         "        for (r = 0, k = 0; r < net##_ROWS; r++) for (c = 0; c < net##_COLUMNS; c++) { \\\n"
         "            int l; for (l = 0; l < net##_CHANNELS; l++, k++) { \\\n"
-        "                const int at = eight##_AT(r, c, l); \\\n"
-        "                float v = (float)rint((double)(x[k] / eight##_SCALE)) + (float)eight##_ZERO; \\\n"
-        "                v = v < 0 ? 0 : v > (float)eight##_MOST ? (float)eight##_MOST : v; \\\n"
-        "                z[net##_AT(r, c, l)] = x[k]; b[at] = (uint8_t)v; } } \\\n"
-        "        net(y, z, work); eight(q, x); eight##_bytes(p, b); \\\n"
-        "        ok &= !memcmp(p, q, sizeof p); ok &= eight##_STEP > 0; \\\n"
+        "                float v = (float)rint((double)(x[k] / eight##_X_SCALE)) + (float)eight##_X_ZERO; \\\n"
+        "                v = v < 0 ? 0 : v > 255 ? 255 : v; \\\n"
+        "                z[net##_AT(r, c, l)] = x[k]; b[eight##_AT(r, c, l)] = (uint8_t)v; } } \\\n"
+        "        net(y, z); eight(q, b); ok &= eight##_Y_SCALE > 0 && net##_work > 0; \\\n"
         "        put(y, sizeof y); put(q, sizeof q); } } while (0)\n",
         SAMPLES);
     for (size_t k = 0; k < networks; k++)
@@ -283,11 +305,14 @@ static void compare(size_t wrong[2])
             int32_t b[OUTPUTS];
             const int whole = fread(a, sizeof a, 1, f) == 1 && fread(b, sizeof b, 1, f) == 1;
             wrong[0] += !whole || memcmp(a, y[k] + s * OUTPUTS, sizeof a);
+            if (!known)
+                memcpy(y8[k] + s * OUTPUTS, b, sizeof b);
             wrong[1] += !whole || memcmp(b, y8[k] + s * OUTPUTS, sizeof b);
         }
     }
     wrong[0] += fgetc(f) != EOF;
     fclose(f);
+    known = 1;
 }
 
 /* Checks the outputs of a program that has run. */
@@ -297,6 +322,22 @@ static void judge(const char *what)
     compare(wrong);
     check(!wrong[0] && !wrong[1], what, "%u and %u samples differ", (unsigned)wrong[0],
           (unsigned)wrong[1]);
+}
+
+/* Returns how far the integers are at most from the quantized ONNX files, in 255ths of a network's
+   largest output. */
+static double apart(void)
+{
+    double most = 0;
+    for (size_t k = 0; k < networks; k++) {
+        double largest = 0;
+        for (size_t i = 0; i < SAMPLES * OUTPUTS; i++)
+            largest = fmax(largest, fabs((double)near8[k][i]));
+        for (size_t i = 0; i < SAMPLES * OUTPUTS; i++)
+            most =
+                fmax(most, fabs((double)step8[k] * y8[k][i] - (double)near8[k][i]) * 255 / largest);
+    }
+    return most;
 }
 
 /* Whether a compiler makes programs that run here. */
@@ -423,15 +464,16 @@ int main(int argc, char **argv)
             return 1;
         }
         for (size_t s = 0; s < SAMPLES; s++) {
-            int8_run(&q, y8[k] + s * OUTPUTS, x[k] + s * inputs_of[k]);
+            int32_t sums[OUTPUTS];
+            int8_run(&q, sums, x[k] + s * inputs_of[k]);
             wrong += undefined_bytes(&q);
             for (size_t i = s * OUTPUTS; i < (s + 1) * OUTPUTS; i++) {
-                const double v = (double)y[k][i], e = v - y8[k][i] * int8_scale(&q);
+                const double v = (double)y[k][i], e = v - sums[i - s * OUTPUTS] * int8_scale(&q);
                 off += e * e;
                 all += v * v;
             }
         }
-        if (write_files(&t, &q, k))
+        if (write_files(&t, k))
             return 1;
         int8_free(&q);
         free(t.block);
@@ -450,6 +492,9 @@ int main(int argc, char **argv)
     check(!loose, "every value is inside of its bounds", "%u are not", (unsigned)loose);
     write_program();
     compiled("gcc -O1", "-std=c99", "main.c");
+    check(known && apart() <= 1, "integers are near those of the quantized ONNX files",
+          "%g of 255 steps apart", apart());
+    printf("# integers are at most %.3g of 255 steps from the quantized ONNX files\n", apart());
     compiled("gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all", "-std=c99",
              "main.c");
     compiled("clang -O1", "-std=c99", "main.c");

@@ -204,60 +204,6 @@ static void batch_norms_are_folded(void)
     free(again.data);
 }
 
-/* Checks for quantized networks what can't be written, and that a disk that becomes full at any
- * byte is reported. */
-static void whole_numbers(void)
-{
-    static const int8_options eight = { 8, 8, 1, 0 }, four = { 8, 4, 1, 0 };
-    const lgelu_status wrong = LGELU_E_ARGUMENT;
-    unsigned char work[NODES];
-    float x[6];
-    void *memory;
-    memory_file whole = { NULL, 0, 0 };
-    onnx_options o = plain_options;
-    size_t left, k;
-    int8_net q;
-    int i, told = 1;
-    for (k = 0; k < 6; k++)
-        x[k] = lgelu_normal(1, 2, k);
-    lgelu_net_begin(net, nodes[0], NODES);
-    lgelu_linear(net, "b",
-                 lgelu_gate(net, "g", lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 4),
-                            LGELU_GATE_RELU, 1),
-                 2);
-    for (i = 0; i < net[0].count; i++)
-        lgelu_net_keep_value(net, i);
-    memory = make_net(0);
-    check(!int8_make(&q, net, 3, &eight) && !int8_see(&q, net, x, 2)
-              && onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
-              && strstr(why, "expected int8_finish of this network"),
-          "whole numbers that are not finished", "%s", why);
-    check(!int8_finish(&q, net)
-              && onnx_save_int8(net + 1, &q, &o, work, memory_append, &whole, why) == wrong,
-          "whole numbers of another network", "%s", why);
-    o.node = 1;
-    check(onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
-              && strstr(why, "with this output"),
-          "a quantized network of another output", "%s", why);
-    o.node = 3;
-    check(!onnx_save_int8(net, &q, &o, work, memory_append, &whole, why),
-          "a quantized network is written", "%s", why);
-    for (left = 0; left < whole.size && told; left++) {
-        size_t rest = left;
-        told = onnx_save_int8(net, &q, &o, work, room_for, &rest, why) == LGELU_E_FILE;
-    }
-    check(told && left, "a quantized network on a disk that is full, at each byte, is reported",
-          "not with %zu bytes: %s", left, why);
-    int8_free(&q);
-    check(!int8_make(&q, net, 3, &four) && !int8_see(&q, net, x, 2) && !int8_finish(&q, net)
-              && onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
-              && strstr(why, "8 bits, no fewer"),
-          "values of 4 bits", "%s", why);
-    int8_free(&q);
-    free(whole.data);
-    free(memory);
-}
-
 /* ---- names ---- */
 
 /* Reads a varint and moves *p behind it. */
@@ -415,7 +361,6 @@ int main(void)
     hostile_names();
     what_cannot_be_written();
     a_gate_of_ones_own();
-    whole_numbers();
     batch_norms_are_folded();
     return check_end();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0
-   locale_check.c FILE.csv: every reader and writer of numbers in examples/deploy and the reader of
+   locale_check.c FILE.csv: every reader and writer of numbers in examples and the reader of
    tables, in the locale that locale_start.c has set; their results and what they refuse go to
    standard output as bytes, to be compared. */
 #define LGELU_TRAINER
@@ -7,12 +7,11 @@
 #include "check.h"
 #include "deploy_nets.h"
 #include "data.h"
-#include "c_file.h"
+#include "net_c.h"
 #include "int8.h"
 #include "mip.h"
 #include "nnet.h"
 #include "npy.h"
-#include "onnx_out.h"
 #include "torch_file.h"
 
 static unsigned char kept[1 << 20];
@@ -53,6 +52,7 @@ int main(int argc, char **argv)
     const onnx_options onnx = { -1, 1, NULL, ONNX_FLAT, NULL };
     const torch_names names = { NULL, 0, 0 };
     deploy_net d;
+    net_file file;
     bounds_net b;
     vnnlib p;
     nnet n;
@@ -85,7 +85,11 @@ int main(int argc, char **argv)
     said("nnet_fill", nnet_fill(&n, &d.net, d.output), d.net.message);
     raw(d.net.w, d.net.parameter_count * sizeof *d.net.w);
     nnet_free(&n);
-    said("c_file", c_file_write(&d.net, d.output, "small", put, NULL), d.net.message);
+    if (net_file_make(&file, &d.net, d.output))
+        return 1;
+    said("onnx_c", net_file_write(&file, "small", 0, stdout, NULL) ? LGELU_E_FILE : LGELU_OK,
+         file.message);
+    net_file_free(&file);
     said("npy_write", npy_write(NPY_F32, values, shape, 1, put, NULL), "");
     said("torch_write", torch_write(&d.net, &names, put, NULL), d.net.message);
     work = malloc(onnx_save_bytes(&d.net));

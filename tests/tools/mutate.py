@@ -87,7 +87,7 @@ static __attribute__((constructor)) void choose(void)
 """
 ROUNDS = {"fuzz_network": "300", "fuzz_exchange": "1000"}
 # Programs that compute with kernels of other files, or take long and see nothing that the others do not see.
-LEFT_OUT = re.compile(r"test_(data|text|control|deploy_|onnx_|gates_other|c_int8|study_)")
+LEFT_OUT = re.compile(r"test_(data|text|control|deploy_|onnx_|gates_other|study_)")
 
 TOKEN = re.compile(r"""
     (?P<space>\s+|\\\n)

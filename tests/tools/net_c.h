@@ -122,24 +122,31 @@ typedef struct {
     float scale; /* 0: floats */
 } net_grid;
 
-/* Writes the C file and, unless header is NULL, its header; grids of the input and the output, if
-   grid is not NULL. Returns 0, or -1 with a message. */
-static inline int net_file_write_grids(net_file *f, const char *name, int integers, FILE *file,
-                                       FILE *header, net_grid grid[2])
+/* Plans the C file of one sample; NULL: message. */
+static inline onnx_c *net_file_begin(net_file *f, const char *name, int integers)
 {
+    const onnx_declared *d = &f->graph->value[f->graph->top.input[0]].declared;
     size_t values = 1;
     float *zeros;
-    onnx_c *c;
-    int failed, k;
-    for (k = 1; k < f->graph->value[f->graph->top.input[0]].declared.rank; k++)
-        values *= (size_t)f->graph->value[f->graph->top.input[0]].declared.dim[k];
+    int k;
+    for (k = 1; k < d->rank; k++)
+        values *= (size_t)d->dim[k];
     zeros = (float *)calloc(values, sizeof *zeros);
     if (!zeros)
         abort();
     onnx_run_clear(f->run);
     onnx_run_set(f->run, f->graph->top.input[0], net_file_input(f, f->run, zeros, 1));
     free(zeros);
-    c = onnx_c_begin(f->run, name, integers, f->message);
+    return onnx_c_begin(f->run, name, integers, f->message);
+}
+
+/* Writes the C file and, unless header is NULL, its header; grids of the input and the output, if
+   grid is not NULL. Returns 0, or -1 with a message. */
+static inline int net_file_write_grids(net_file *f, const char *name, int integers, FILE *file,
+                                       FILE *header, net_grid grid[2])
+{
+    onnx_c *c = net_file_begin(f, name, integers);
+    int failed, k;
     if (!c)
         return -1;
     failed = onnx_c_write(c, to_file, file) || (header && onnx_c_write_header(c, to_file, header));
