@@ -52,6 +52,25 @@ OMP_NUM_THREADS=2 $labelled --rival -o $out/labelled_2.onnx > $out/labelled.txt 
 cmp $out/labelled.onnx $out/labelled_2.onnx
 verdict $? "--epochs: the same bytes on two threads"
 
+# Interrupted while the conversion is trained: the cold swap, which is finished, is not trained again.
+$(echo "$labelled" | sed 's/ --quiet//') --rival -o $out/labelled_2.onnx > $out/labelled.txt 2> $out/part.err &
+n=0
+until [ "$(grep -c '100 %' $out/part.err)" -ge 1 ] && tail -n 1 $out/part.err | grep -q ': [1-9][0-9]* %, step' && ! tail -n 1 $out/part.err | grep -q '100 %' || [ $n -ge 3000 ]; do
+    sleep 0.1
+    n=$((n + 1))
+done
+kill -INT $!
+wait $!
+if [ ! -s $out/labelled_2.onnx.distil ]; then echo "skip an interrupted run with labels: it had ended before"
+else
+    $labelled --rival -o $out/labelled_2.onnx > $out/labelled.txt 2> $out/part.err
+    verdict $? "the same command with labels again" "$(tail -n 1 $out/part.err)"
+    [ "$(grep -c 'continues from step' $out/part.err)" = 2 ] && [ ! -e $out/labelled_2.onnx.distil ] && [ ! -e $out/labelled_2.onnx.rival ]
+    verdict $? "both runs continue, and their states are gone at the end" "$(grep continues $out/part.err)"
+    cmp $out/labelled.onnx $out/labelled_2.onnx
+    verdict $? "--epochs: the same bytes after an interruption"
+fi
+
 $run --augment --train-size 24 --steps 1 -o $out/other.onnx > $out/other.txt 2>&1
 grep -q 'images mirrored, scaled, moved and mixed' $out/other.txt
 verdict $? "--augment and --train-size" "$(tail -n 1 $out/other.txt)"

@@ -6,8 +6,8 @@
    that choose between the ways are held out: the state with the least loss on them is written, at
    worst that of the begin. See reluize.h.
 
-   The state of a run is in OUT.onnx.distil, which the same command continues from, and which is
-   removed at the end.
+   The state of a run is in OUT.onnx.distil, that of a cold swap in OUT.onnx.rival. The same command
+   continues from them, and they are removed at the end.
 
    MAP
        [1] INPUTS      samples, and other images made of them
@@ -44,7 +44,7 @@ typedef struct {
 typedef struct {
     char mark[8];
     uint64_t random;
-    int64_t step, steps, seed, augment, checks, begins_cold;
+    int64_t step, steps, seed, augment, checks, finished;
     double minutes, seconds, nearest;
     double measured; /* seconds of the measurements */
     distil_check check[DISTIL_CHECKS + 2];
@@ -66,6 +66,7 @@ typedef struct {
     char state[OUTPUT_PATH];
     double minutes; /* 0: by steps */
     int images;     /* the input is images, of which others are made */
+    int rival;      /* it is the control of another run */
 } distil_run;
 
 /* ---- [1] INPUTS ---- */
@@ -200,8 +201,7 @@ static void load_state(distil_run *r)
         return;
     if (!read_bytes(&p, sizeof p, f) && !read_bytes(&now, sizeof now, f)
         && !memcmp(p.mark, r->p.mark, sizeof p.mark) && p.steps == r->p.steps && p.seed == r->p.seed
-        && p.augment == r->p.augment && p.begins_cold == r->p.begins_cold
-        && !(p.minutes < r->p.minutes || p.minutes > r->p.minutes)
+        && p.augment == r->p.augment && !(p.minutes < r->p.minutes || p.minutes > r->p.minutes)
         && !onnx_distil_load(r->d, read_bytes, f)) {
         r->p = p;
         r->now = now;
@@ -336,6 +336,8 @@ static int run_steps(distil_run *r)
 {
     r->begun = r->saved = seconds();
     load_state(r);
+    if (r->p.finished)
+        return 0;
     for (;;) {
         const double part = run_part(r);
         if (is_due(r, part)) {
@@ -523,9 +525,9 @@ static int open_run(distil_run *r)
         r->p.steps = (int64_t)ceil(steps);
     }
     r->p.minutes = r->p.steps ? 0 : option.minutes;
-    r->p.begins_cold = !strcmp(r->from->how.key, "cold");
     r->p.augment = option.augment + 2 * (int64_t)option.train_size[0];
-    if (snprintf(r->state, sizeof r->state, "%s.distil", option.out) >= (int)sizeof r->state)
+    if (snprintf(r->state, sizeof r->state, "%s.%s", option.out, r->rival ? "rival" : "distil")
+        >= (int)sizeof r->state)
         return fail("%s: the name is too long", option.out);
     r->d = onnx_distil_begin(r->c->graph, r->from->graph, &o, message);
     return r->d ? 0 : fail("%s", message);
@@ -576,17 +578,20 @@ static int train(conversion *c, int from, const char *key, const char *text)
     int bad;
     r->c = c;
     r->from = c->way + from;
+    r->rival = !strcmp(key, "rival");
     bad = open_run(r) || run_steps(r);
     end_progress();
     if (!bad) {
         note_run(r, text);
-        bad = (strcmp(key, "rival") != 0 && draw_run(r)) || add_trained(r, key, text);
+        r->p.finished = 1;
+        bad = (r->rival ? save_state(r) : draw_run(r)) || add_trained(r, key, text);
     }
     if (!bad) {
         c->way[c->ways - 1].seconds = seconds() - start;
         c->way[c->ways - 1].work = processor_seconds() - work;
-        remove(r->state);
     }
+    if (!bad && !r->rival)
+        remove(r->state);
     onnx_distil_end(r->d);
     while (r->maps)
         free((float *)(uintptr_t)r->map[--r->maps].scale);
@@ -614,6 +619,16 @@ static int train_rival(conversion *c)
     return (made && conversion_make_cold(c)) || train(c, k, "rival", "cold swap, then fine-tuned");
 }
 
+/* Removes its state. */
+static int remove_rival(void)
+{
+    char state[OUTPUT_PATH];
+    if (snprintf(state, sizeof state, "%s.rival", option.out) >= (int)sizeof state)
+        return fail("%s: the name is too long", option.out);
+    remove(state);
+    return 0;
+}
+
 int conversion_tune(conversion *c)
 {
     const int from = c->written;
@@ -621,5 +636,7 @@ int conversion_tune(conversion *c)
         return fail("%s: --epochs requires labels, and there are none", option.data[0].file);
     if (option.rival && train_rival(c))
         return 1;
-    return train(c, from, "tuned", "fine-tuned");
+    if (train(c, from, "tuned", "fine-tuned"))
+        return 1;
+    return option.rival ? remove_rival() : 0;
 }

@@ -486,9 +486,7 @@ ONNX_FOR_AVX2 static size_t onnx_conv_wide_row(float *y, const float *x, const c
 static void onnx_conv_row_inside(float *y, const float *x, const conv_tap *tap, size_t taps,
                                  float bias, size_t stride, size_t from, size_t end)
 {
-    size_t k = from;
-    if (CONV_WIDE)
-        k = onnx_conv_wide_row(y, x, tap, taps, bias, stride, k, end);
+    size_t k = CONV_WIDE ? onnx_conv_wide_row(y, x, tap, taps, bias, stride, from, end) : from;
     for (; stride == 1 && k + 16 <= end; k += 16)
         onnx_conv_sixteen(y + k, x + k, tap, taps, bias);
     for (; k + 4 <= end; k += 4)

@@ -205,12 +205,13 @@ static void onnx_relu_put_folded(onnx_relu_file *f, int k)
     const onnx_relu_pieces *p = f->s->pieces + k;
     const size_t n = p->channels;
     char u[ONNX_RELU_NAME], y[ONNX_RELU_NAME], at[ONNX_RELU_NAME], constant[ONNX_RELU_NAME];
-    float *base = (float *)deploy_room(2 * n, sizeof *base), *below = base + n;
+    float *base = (float *)deploy_room(2 * n, sizeof *base), *below;
     size_t c;
     int has_base;
     f->r.failed |= !base;
     if (!base)
         return;
+    below = base + n;
     for (c = 0; c < n; c++) {
         base[c] = p->base[c] + onnx_times(p->line[c], p->kink[c]);
         below[c] = p->line[c] / (p->slope[c] + p->line[c]);
