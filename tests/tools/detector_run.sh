@@ -2,7 +2,7 @@
 # detector_run.sh MODEL.onnx PHOTOS MINUTES OUT [OPTION...]: converts a YOLOX detector to ReLU, trains it for so many minutes towards the
 # original without labels, and prints the run, the boxes that the conversion and the trained file have in common with the original, and
 # their precision. PHOTOS has folders of photographs without labels, and `labelled` with `labelled.json` (COCO's form), which nothing is
-# trained with. OUT: a folder to write to. OPTION: of reluize, such as --line or --train-size 320. PYTHON has NumPy and Pillow.
+# trained with. OUT: a folder to write to. OPTION: of reluize: --line, --train-size 320, --distil-rate. PYTHON has NumPy and Pillow.
 #
 #     sh tests/tools/detector_run.sh yolox_nano.onnx photos 60 run --train-size 320
 set -e
@@ -19,7 +19,10 @@ folders=$(find "$photos" -mindepth 1 -maxdepth 1 -type d ! -name labelled | sort
 $python "$tools/detector_photos.py" 416 "$out/photos.npy" $folders
 $python "$tools/detector_photos.py" 416 "$out/labelled.npy" "$photos/labelled"
 convert() { "$programs/reluize" "$model" --data "$out/photos.npy" --raw --kept 4,0.3 --class-axis none --samples 48 "$@"; }
-convert "$@" -o "$out/closed.onnx" --report "$out/closed.txt" --quiet > /dev/null
+line=
+for option in "$@"; do [ "$option" != --line ] || line=--line; done
+# shellcheck disable=SC2086
+convert $line -o "$out/closed.onnx" --report "$out/closed.txt" --quiet > /dev/null
 convert "$@" --minutes "$minutes" --augment -o "$out/distilled.onnx" --report "$out/distilled.txt"
 $python "$tools/detector_boxes.py" "$programs/onnx_run" "$model" "$out/labelled.npy" "$out/closed.onnx" "$out/distilled.onnx" \
     --labels "$photos/labelled.json"

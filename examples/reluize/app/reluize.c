@@ -134,7 +134,8 @@ const char *advice(advice_about what)
                "255";
     case ADVICE_SCALE_FLOATS:
         return "scale the file too, or save bytes and give --mean and --std; --raw if not";
-    case ADVICE_MORE_RELUS: return "--relus 2 or 3, or --within, give more";
+    case ADVICE_MORE_RELUS:
+        return "--line, --relus 2 or 3, or --within, is nearer, and --minutes trains it on";
     case ADVICE_LEAKY: return "--leaky replaces them";
     case ADVICE_OUTPUT: return "--output names the value that is scored, also one inside";
     }
