@@ -515,7 +515,7 @@ static int open_run(distil_run *r)
     list_maps(r, r->from);
     o.map = r->map;
     o.maps = r->maps;
-    memcpy(r->p.mark, "reluize1", sizeof r->p.mark);
+    memcpy(r->p.mark, option.epochs ? "labels 1" : "reluize1", sizeof r->p.mark);
     r->p.seed = option.seed;
     r->p.random = (uint64_t)option.seed;
     r->p.steps = option.steps;

@@ -578,8 +578,32 @@ static double onnx_distil_row_classes(float *dy, const float *s, const float *t,
     return sum;
 }
 
+/* The cross-entropy of one row and its class. dy, unless NULL, receives its gradient times weight.
+ */
+static double onnx_distil_row_label(float *dy, const float *s, size_t n, size_t step, int logits,
+                                    size_t label, double weight)
+{
+    const double at = (double)s[label * step], least = 1e-12;
+    double largest, log_sum;
+    size_t k;
+    if (!logits) {
+        const double p = at > least ? at : least;
+        for (k = 0; dy && k < n; k++)
+            dy[k * step] = 0;
+        if (dy)
+            dy[label * step] = (float)(-weight / p);
+        return -log(p);
+    }
+    log_sum = onnx_distil_normaliser(s, n, step, &largest);
+    for (k = 0; dy && k < n; k++)
+        dy[k * step] = (float)(weight * (exp((double)s[k * step] - log_sum) - (k == label)));
+    return log_sum - at;
+}
+
+/* The mean loss of the rows along the class axis: KL(t, s), or, where label is not NULL, the
+   cross-entropy of s and a class for each row. dy, unless NULL, receives its gradient. */
 static double onnx_distil_loss_classes(const onnx_distil *d, float *dy, const onnx_tensor *s,
-                                       const onnx_tensor *t, int logits)
+                                       const float *t, const double *label, int logits)
 {
     const distil_rows r = onnx_distil_rows(s, d->options.class_axis);
     const double weight = 1 / (double)(r.outer * r.inner);
@@ -588,9 +612,13 @@ static double onnx_distil_loss_classes(const onnx_distil *d, float *dy, const on
     for (o = 0; o < r.outer; o++) {
         for (i = 0; i < r.inner; i++) {
             const size_t at = o * r.n * r.inner + i;
-            sum +=
-                onnx_distil_row_classes(dy ? dy + at : NULL, (const float *)s->data + at,
-                                        (const float *)t->data + at, r.n, r.inner, logits, weight);
+            const float *x = (const float *)s->data + at;
+            float *g = dy ? dy + at : NULL;
+            if (label)
+                sum += onnx_distil_row_label(g, x, r.n, r.inner, logits,
+                                             (size_t)label[o * r.inner + i], weight);
+            else
+                sum += onnx_distil_row_classes(g, x, t + at, r.n, r.inner, logits, weight);
         }
     }
     return sum * weight;
@@ -697,8 +725,8 @@ static double onnx_distil_target_loss(const onnx_distil *d, const distil_target 
     if (!t->is_output)
         return onnx_distil_loss_squares(dy, a, b, s->count, d->options.inner / d->inner);
     switch (d->kind[t->index]) {
-    case LOSS_PROBABILITIES: return onnx_distil_loss_classes(d, dy, s, o, 0);
-    case LOSS_LOGITS: return onnx_distil_loss_classes(d, dy, s, o, 1);
+    case LOSS_PROBABILITIES: return onnx_distil_loss_classes(d, dy, s, b, NULL, 0);
+    case LOSS_LOGITS: return onnx_distil_loss_classes(d, dy, s, b, NULL, 1);
     case LOSS_DETECTIONS: return onnx_distil_loss_detections(d, dy, s, o, d->probability[t->index]);
     case LOSS_SQUARES: break;
     }
@@ -706,45 +734,6 @@ static double onnx_distil_target_loss(const onnx_distil *d, const distil_target 
 }
 
 /* ---- [4] LABELS ---- */
-
-/* The cross-entropy of one row and its class. dy, unless NULL, receives its gradient times weight.
- */
-static double onnx_distil_row_label(float *dy, const float *s, size_t n, size_t step, int logits,
-                                    size_t label, double weight)
-{
-    const double at = (double)s[label * step], least = 1e-12;
-    double largest, log_sum;
-    size_t k;
-    if (!logits) {
-        const double p = at > least ? at : least;
-        for (k = 0; dy && k < n; k++)
-            dy[k * step] = 0;
-        if (dy)
-            dy[label * step] = (float)(-weight / p);
-        return -log(p);
-    }
-    log_sum = onnx_distil_normaliser(s, n, step, &largest);
-    for (k = 0; dy && k < n; k++)
-        dy[k * step] = (float)(weight * (exp((double)s[k * step] - log_sum) - (k == label)));
-    return log_sum - at;
-}
-
-static double onnx_distil_label_classes(const onnx_distil *d, float *dy, const onnx_tensor *s,
-                                        const double *label, int logits)
-{
-    const distil_rows r = onnx_distil_rows(s, d->options.class_axis);
-    const double weight = 1 / (double)(r.outer * r.inner);
-    double sum = 0;
-    size_t o, i;
-    for (o = 0; o < r.outer; o++) {
-        for (i = 0; i < r.inner; i++) {
-            const size_t at = o * r.n * r.inner + i;
-            sum += onnx_distil_row_label(dy ? dy + at : NULL, (const float *)s->data + at, r.n,
-                                         r.inner, logits, (size_t)label[o * r.inner + i], weight);
-        }
-    }
-    return sum * weight;
-}
 
 /* The mean squared distance of values and their targets. */
 static double onnx_distil_label_values(float *dy, const onnx_tensor *s, const double *target)
@@ -808,8 +797,8 @@ static lgelu_status onnx_distil_compare_labels(const onnx_distil *d, distil_slot
     if (d->options.class_axis < 0)
         p->loss.outputs += onnx_distil_label_values(g, s, p->label);
     else
-        p->loss.outputs +=
-            onnx_distil_label_classes(d, g, s, p->label, d->kind[d->options.output] == LOSS_LOGITS);
+        p->loss.outputs += onnx_distil_loss_classes(d, g, s, NULL, p->label,
+                                                    d->kind[d->options.output] == LOSS_LOGITS);
     return dy && onnx_back_add(p->student, value, dy) ? LGELU_E_MEMORY : LGELU_OK;
 }
 
