@@ -223,6 +223,16 @@ static int onnx_between_find_floats(const onnx_run *r, const onnx_node *end, onn
            && onnx_between_find_operands(r, end, e);
 }
 
+/* Takes a value, and the node that makes it, into what is evaluated at once; *v becomes the node's
+   first input, and *number the node that makes that. */
+static void onnx_between_pass(const onnx_run *r, onnx_eight *e, int *v, int *number)
+{
+    onnx_between_add_node(e, *number);
+    onnx_between_add(e->inside, &e->insides, *v);
+    *v = r->graph->top.node[*number].input[0];
+    *number = onnx_between_maker_number(r, *v);
+}
+
 static int onnx_between_find_layer(const onnx_run *r, const onnx_node *end, onnx_eight *e)
 {
     const onnx_node *n;
@@ -231,10 +241,7 @@ static int onnx_between_find_layer(const onnx_run *r, const onnx_node *end, onnx
     e->y_zero = onnx_between_input(end, 2);
     n = number < 0 ? NULL : r->graph->top.node + number;
     if (n && n->inputs && onnx_between_find_clamp(r, n, e) && onnx_between_is_read_once(r, v)) {
-        onnx_between_add_node(e, number);
-        onnx_between_add(e->inside, &e->insides, v);
-        v = n->input[0];
-        number = onnx_between_maker_number(r, v);
+        onnx_between_pass(r, e, &v, &number);
     }
     if (number < 0 || !onnx_between_is_read_once(r, v))
         return 0;
@@ -539,10 +546,7 @@ static int onnx_between_find_pair(const onnx_run *r, const onnx_node *end, onnx_
     n = onnx_between_maker(r, v, "Relu");
     if (n && onnx_between_is_read_once(r, v)) {
         e->clamps = 1;
-        onnx_between_add_node(e, number);
-        onnx_between_add(e->inside, &e->insides, v);
-        v = n->input[0];
-        number = onnx_between_maker_number(r, v);
+        onnx_between_pass(r, e, &v, &number);
     }
     if (number < 0 || !onnx_between_is_read_once(r, v))
         return 0;
