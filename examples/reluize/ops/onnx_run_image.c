@@ -111,14 +111,103 @@ static int64_t onnx_image_nearest(const image_plan *p, int d, int64_t at)
 
 /* ---- [2] NEAREST ---- */
 
-/* Writes output 0 by indices: any type. */
+/* Which elements a nearest output takes: index[d][i] is that of output i of dimension d, or -1: it
+   is outside of the image. */
+typedef struct {
+    const image_plan *p;
+    int64_t *index[ONNX_MOST_RANK];
+    int has_outside; /* there is a -1 in the last dimension */
+} image_choice;
+
+/* Finds them in `all`, which has an element for each output of each dimension. */
+static void onnx_image_choose(const image_plan *p, int64_t *all, image_choice *choice)
+{
+    int64_t i;
+    int d;
+    choice->p = p;
+    choice->has_outside = 0;
+    for (d = 0; d < p->rank; d++) {
+        choice->index[d] = all;
+        for (i = 0; i < p->out[d]; i++) {
+            const int outside = onnx_image_is_outside(p, d, onnx_image_coordinate(p, d, i));
+            all[i] = outside ? -1 : onnx_image_nearest(p, d, i);
+            choice->has_outside |= outside && d == p->rank - 1;
+        }
+        all += p->out[d];
+    }
+}
+
+/* Returns in which row of the input, over all dimensions but the last, the row of outputs at a
+   place is, or -1: it is outside. */
+static int64_t onnx_image_row(const image_choice *choice, const int64_t *place)
+{
+    int64_t row = 0;
+    int d;
+    for (d = 0; d < choice->p->rank - 1; d++) {
+        const int64_t at = choice->index[d][place[d]];
+        if (at < 0)
+            return -1;
+        row = row * choice->p->in[d] + at;
+    }
+    return row;
+}
+
+/* Copies n elements of `size` bytes, of which none is outside, by their indices. */
+static void onnx_image_take(void *to, const void *from, const int64_t *index, size_t n, size_t size)
+{
+    size_t i;
+    if (size == 1) {
+        for (i = 0; i < n; i++)
+            ((uint8_t *)to)[i] = ((const uint8_t *)from)[index[i]];
+    } else if (size == 4) {
+        for (i = 0; i < n; i++)
+            ((uint32_t *)to)[i] = ((const uint32_t *)from)[index[i]];
+    } else {
+        for (i = 0; i < n; i++)
+            memcpy((char *)to + i * size, (const char *)from + (size_t)index[i] * size, size);
+    }
+}
+
+/* Writes output 0 by indices: any type. A row that takes the same elements as the one before it is
+   a copy of that. */
+static void onnx_image_write_nearest(const image_choice *choice, const onnx_tensor *x,
+                                     onnx_tensor *y)
+{
+    const image_plan *p = choice->p;
+    const int last = p->rank - 1;
+    const size_t size = onnx_type_bytes(x->type), n = (size_t)p->out[last];
+    const int64_t *index = choice->index[last];
+    int64_t place[ONNX_MOST_RANK] = { 0 }, row, before = -1;
+    size_t at = 0, i;
+    do {
+        char *to = (char *)y->data + at * size;
+        row = onnx_image_row(choice, place);
+        if (row >= 0 && row == before) {
+            memcpy(to, to - n * size, n * size);
+        } else if (row >= 0 && !choice->has_outside) {
+            onnx_image_take(to, (const char *)x->data + (size_t)(row * p->in[last]) * size, index,
+                            n, size);
+        } else {
+            for (i = 0; i < n; i++) {
+                if (row < 0 || index[i] < 0)
+                    onnx_tensor_set_real(y, at + i, (double)p->outside);
+                else
+                    memcpy(to + i * size,
+                           (const char *)x->data + (size_t)(row * p->in[last] + index[i]) * size,
+                           size);
+            }
+        }
+        before = row;
+        at += n;
+    } while (onnx_next_place(place, p->out, last));
+}
+
 static int onnx_image_run_nearest(onnx_call *c, const image_plan *p, const onnx_tensor *x)
 {
     onnx_tensor *y = onnx_out(c, 0, x->type, p->rank, p->out);
-    const size_t size = onnx_type_bytes(x->type);
-    int64_t place[ONNX_MOST_RANK] = { 0 }, *index[ONNX_MOST_RANK], *all, i;
-    size_t total = 0, at = 0;
-    const int last = p->rank - 1;
+    image_choice choice;
+    int64_t *all;
+    size_t total = 0;
     int d;
     if (!y || !y->count)
         return y ? 0 : -1;
@@ -127,35 +216,8 @@ static int onnx_image_run_nearest(onnx_call *c, const image_plan *p, const onnx_
     all = (int64_t *)onnx_room(c, total, sizeof *all);
     if (!all)
         return -1;
-    total = 0;
-    for (d = 0; d < p->rank; d++) {
-        index[d] = all + total;
-        for (i = 0; i < p->out[d]; i++) {
-            const int outside = onnx_image_is_outside(p, d, onnx_image_coordinate(p, d, i));
-            index[d][i] = outside ? -1 : onnx_image_nearest(p, d, i);
-        }
-        total += (size_t)p->out[d];
-    }
-    do {
-        size_t row = 0;
-        int outside = 0;
-        for (d = 0; d < last; d++) {
-            outside |= index[d][place[d]] < 0;
-            row = row * (size_t)p->in[d] + (size_t)(outside ? 0 : index[d][place[d]]);
-        }
-        row *= (size_t)p->in[last];
-        for (i = 0; i < p->out[last]; i++) {
-            const int64_t k = index[last][i];
-            if (outside || k < 0)
-                onnx_tensor_set_real(y, at, (double)p->outside);
-            else if (size == 4)
-                ((uint32_t *)y->data)[at] = ((const uint32_t *)x->data)[row + (size_t)k];
-            else
-                memcpy((char *)y->data + at * size,
-                       (const char *)x->data + (row + (size_t)k) * size, size);
-            at++;
-        }
-    } while (onnx_next_place(place, p->out, last));
+    onnx_image_choose(p, all, &choice);
+    onnx_image_write_nearest(&choice, x, y);
     onnx_room_free(all);
     return 0;
 }
@@ -314,7 +376,7 @@ static int onnx_image_run_taps(onnx_call *c, const image_plan *p, const onnx_ten
 static int onnx_image_run_plan(onnx_call *c, const image_plan *p)
 {
     const onnx_tensor *x = c->in[0];
-    int d, same = p->coordinates != IMAGE_CROP;
+    int d, same = p->coordinates != IMAGE_CROP || !p->rank;
     size_t count = 1;
     for (d = 0; d < p->rank; d++) {
         same &= p->out[d] == p->in[d];
@@ -328,7 +390,7 @@ static int onnx_image_run_plan(onnx_call *c, const image_plan *p)
     /* As in ONNX Runtime, scales that leave every size as it is leave the elements as they are. */
     if (same)
         return onnx_out_as(c, 0, x, p->rank, p->out);
-    if (p->mode == IMAGE_NEAREST || !p->rank)
+    if (p->mode == IMAGE_NEAREST)
         return onnx_image_run_nearest(c, p, x);
     return onnx_image_run_taps(c, p, x);
 }

@@ -55,10 +55,14 @@ typedef struct {
     size_t pixels, x_pixels;
     const float *x;
     float *y;
-    int64_t *index;       /* of maxima, or NULL */
-    size_t planes, tasks; /* planes: an image's channels */
-    unsigned char *seen;  /* of each task: a row of outputs */
-    float *line;          /* of each task: a plane with what is beyond it, and places; NULL: none */
+    int64_t *index;         /* of maxima, or NULL */
+    size_t planes, tasks;   /* planes: an image's channels */
+    const uint8_t *x_bytes; /* of maxima of bytes; then there is no x, */
+    uint8_t *y_bytes;       /* no y, and no index */
+    uint8_t flip;           /* what makes their order that of bytes without a sign */
+    unsigned char
+        *seen;   /* of each task: a row of outputs; of bytes: a plane with what is beyond it */
+    float *line; /* of each task: a plane with what is beyond it, and places; NULL: none */
 } pool_plan;
 
 /* Each task has an array of its own. */
@@ -243,9 +247,8 @@ static void onnx_pool_places(const pool_plan *p, size_t plane)
     }
 }
 
-/* Whether the maxima of planes can be computed first along rows and then along columns: of images
-   whose windows all have an element. */
-static int onnx_pool_is_separable(const pool_plan *p)
+/* Returns whether each window has an element that is inside of the image. */
+static int onnx_pool_windows_have_elements(const pool_plan *p)
 {
     int k;
     for (k = 0; k < p->dims; k++) {
@@ -258,8 +261,15 @@ static int onnx_pool_is_separable(const pool_plan *p)
                 return 0;
         }
     }
+    return 1;
+}
+
+/* Whether the maxima of planes can be computed first along rows and then along columns: of images
+   whose windows all have an element. */
+static int onnx_pool_is_separable(const pool_plan *p)
+{
     return p->kind == POOL_MAX && p->dims == 2 && p->x_pixels < INT32_MAX && p->w[0].window > 1
-           && p->w[1].window > 1;
+           && p->w[1].window > 1 && onnx_pool_windows_have_elements(p);
 }
 
 /* The elements that all windows of a dimension read together, with those beyond the input. */
@@ -413,6 +423,155 @@ static void onnx_pool_task(size_t task, void *user)
     }
 }
 
+/* ---- maxima of bytes ---- */
+
+enum { POOL_BLOCK = 16 }; /* bytes that are compared at a time */
+
+#ifdef __GNUC__
+typedef uint8_t pool_block __attribute__((vector_size(POOL_BLOCK)));
+
+static pool_block onnx_pool_larger(pool_block a, pool_block b)
+{
+    const pool_block above = (pool_block)(a > b);
+    return (a & above) | (b & ~above);
+}
+#else
+typedef struct {
+    uint8_t byte[POOL_BLOCK];
+} pool_block;
+
+static pool_block onnx_pool_larger(pool_block a, pool_block b)
+{
+    size_t k;
+    for (k = 0; k < POOL_BLOCK; k++)
+        a.byte[k] = a.byte[k] > b.byte[k] ? a.byte[k] : b.byte[k];
+    return a;
+}
+#endif
+
+/* y[i] = the largest x[i + t·step] for t from 0 to taps - 1. Whole blocks are read and written. */
+static void onnx_pool_largest(uint8_t *y, const uint8_t *x, size_t n, size_t step, int64_t taps)
+{
+    pool_block most, more;
+    size_t i;
+    int64_t t;
+    for (i = 0; i < n; i += POOL_BLOCK) {
+        memcpy(&most, x + i, sizeof most);
+        for (t = 1; t < taps; t++) {
+            memcpy(&more, x + i + (size_t)t * step, sizeof more);
+            most = onnx_pool_larger(most, more);
+        }
+        memcpy(y + i, &most, sizeof most);
+    }
+}
+
+/* The windows of a plane of bytes: those of one dimension have one row. */
+typedef struct {
+    onnx_window down, along;
+    size_t rows, width, reach; /* of the plane with what is beyond it; of a row, without strides */
+} pool_bytes;
+
+static pool_bytes onnx_pool_bytes_of(const pool_plan *p)
+{
+    static const onnx_window one = { 1, 1, 1, 1, 1, 0, 0 };
+    pool_bytes b;
+    b.down = p->dims == 2 ? p->w[0] : one;
+    b.along = p->w[p->dims - 1];
+    b.rows = onnx_pool_padded(&b.down);
+    b.width = onnx_pool_padded(&b.along);
+    b.reach = (size_t)((b.along.out - 1) * b.along.stride) + 1;
+    return b;
+}
+
+/* Bytes of so many rows of the plane with what is beyond it, behind which blocks may end. */
+static size_t onnx_pool_bytes_rows(const pool_bytes *b, size_t rows)
+{
+    return deploy_plus(deploy_times(rows, b->width), 2 * POOL_BLOCK);
+}
+
+/* Bytes of that plane, of the maxima of its columns and of those of a row of them. */
+static size_t onnx_pool_bytes_work(const pool_bytes *b)
+{
+    return deploy_plus(
+        onnx_pool_bytes_rows(b, b->rows),
+        deploy_plus(onnx_pool_bytes_rows(b, (size_t)b->down.out), onnx_pool_bytes_rows(b, 1)));
+}
+
+/* Copies a plane, with the least byte around it. */
+static void onnx_pool_bytes_pad(const pool_plan *p, const pool_bytes *b, const uint8_t *x,
+                                uint8_t *to)
+{
+    const int64_t width = (int64_t)b->width, end = b->along.before + b->along.in;
+    const int64_t left = b->along.before > 0 ? b->along.before : 0;
+    const int64_t right = end < width ? end : width;
+    int64_t row, k;
+    memset(to, 0, onnx_pool_bytes_rows(b, b->rows));
+    for (row = 0; row < (int64_t)b->rows; row++, to += width) {
+        const int64_t from = row - b->down.before;
+        const uint8_t *source = x + from * b->along.in - b->along.before;
+        if (from < 0 || from >= b->down.in || left >= right)
+            continue;
+        memcpy(to + left, source + left, (size_t)(right - left));
+        for (k = left; p->flip && k < right; k++)
+            to[k] ^= p->flip;
+    }
+}
+
+/* The maxima of a plane: along columns for each row of outputs, then along these rows. */
+static void onnx_pool_bytes_plane(const pool_plan *p, const pool_bytes *b, const uint8_t *x,
+                                  uint8_t *y, uint8_t *work)
+{
+    uint8_t *column = work + onnx_pool_bytes_rows(b, b->rows);
+    uint8_t *most = column + onnx_pool_bytes_rows(b, (size_t)b->down.out);
+    int64_t row, k;
+    onnx_pool_bytes_pad(p, b, x, work);
+    for (row = 0; row < b->down.out; row++)
+        onnx_pool_largest(column + (size_t)row * b->width,
+                          work + (size_t)(row * b->down.stride) * b->width, b->width,
+                          (size_t)b->down.dilation * b->width, b->down.window);
+    for (row = 0; row < b->down.out; row++, y += b->along.out, column += b->width) {
+        onnx_pool_largest(most, column, b->reach, (size_t)b->along.dilation, b->along.window);
+        for (k = 0; k < b->along.out; k++)
+            y[k] = most[k * b->along.stride] ^ p->flip;
+    }
+}
+
+static void onnx_pool_bytes_task(size_t task, void *user)
+{
+    const pool_plan *p = (const pool_plan *)user;
+    const pool_bytes b = onnx_pool_bytes_of(p);
+    uint8_t *work = p->seen + task * onnx_pool_bytes_work(&b);
+    size_t plane;
+    for (plane = task; plane < p->planes; plane += p->tasks)
+        onnx_pool_bytes_plane(p, &b, p->x_bytes + plane * p->x_pixels,
+                              p->y_bytes + plane * p->pixels, work);
+}
+
+/* Returns whether maxima are computed in bytes: each window has an element. */
+static int onnx_pool_is_of_bytes(const onnx_call *c, const pool_plan *p)
+{
+    const int type = c->in[0]->type;
+    return (type == ONNX_U8 || type == ONNX_I8) && p->kind == POOL_MAX && p->dims <= 2
+           && !(c->outputs > 1 && c->wanted[1]) && onnx_pool_windows_have_elements(p);
+}
+
+static int onnx_pool_run_bytes(onnx_call *c, pool_plan *p, const int64_t *dim)
+{
+    const onnx_tensor *x = c->in[0];
+    const pool_bytes b = onnx_pool_bytes_of(p);
+    onnx_tensor *y = onnx_out(c, 0, x->type, 2 + p->dims, dim);
+    if (!y || !y->count)
+        return y ? 0 : -1;
+    p->x_bytes = (const uint8_t *)x->data;
+    p->y_bytes = (uint8_t *)y->data;
+    p->flip = x->type == ONNX_I8 ? 128 : 0;
+    p->seen = (unsigned char *)onnx_work(c, deploy_times(p->tasks, onnx_pool_bytes_work(&b)));
+    if (!p->seen)
+        return -1;
+    onnx_parallel(c->run, onnx_pool_bytes_task, p, p->tasks);
+    return 0;
+}
+
 static int onnx_pool_run(onnx_call *c, pool_kind kind)
 {
     int64_t dim[ONNX_MOST_RANK];
@@ -437,6 +596,10 @@ static int onnx_pool_run(onnx_call *c, pool_kind kind)
     dim[1] = c->in[0]->dim[1];
     for (k = 0; k < p.dims; k++)
         dim[2 + k] = p.w[k].out;
+    p.planes = (size_t)(dim[0] * dim[1]);
+    p.tasks = p.planes < POOL_TASKS ? p.planes : POOL_TASKS;
+    if (onnx_pool_is_of_bytes(c, &p))
+        return onnx_pool_run_bytes(c, &p, dim);
     x = onnx_as_float(c, c->in[0]);
     failed = !x || !(y = onnx_tensor_make(c->run, ONNX_F32, 2 + p.dims, dim));
     if (!failed && kind == POOL_MAX && c->outputs > 1 && c->wanted[1]) {
@@ -448,8 +611,6 @@ static int onnx_pool_run(onnx_call *c, pool_kind kind)
         p.x = (const float *)x->data;
         p.y = (float *)y->data;
         p.index = index ? (int64_t *)index->data : NULL;
-        p.planes = (size_t)(dim[0] * dim[1]);
-        p.tasks = p.planes < POOL_TASKS ? p.planes : POOL_TASKS;
         failed = onnx_pool_allocate(c, &p);
         if (!failed)
             onnx_parallel(c->run, onnx_pool_task, &p, p.tasks);
