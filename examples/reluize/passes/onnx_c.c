@@ -1198,6 +1198,8 @@ onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
     }
     c = (onnx_c *)deploy_room(1, sizeof *c);
     if (c) {
+        c->run = r;
+        c->graph = g;
         c->value = (onnx_c_value *)deploy_room((size_t)g->values, sizeof *c->value);
         c->node = (onnx_c_node *)deploy_room((size_t)g->top.nodes, sizeof *c->node);
         c->leave = (unsigned char *)deploy_room((size_t)g->top.nodes, 1);
@@ -1207,8 +1209,6 @@ onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
         onnx_c_end(c);
         return NULL;
     }
-    c->run = r;
-    c->graph = g;
     c->integers = integers;
     memcpy(c->name, name, strlen(name) + 1);
     failed = onnx_c_evaluate(c);

@@ -184,13 +184,14 @@ static size_t onnx_c_box_count(const onnx_c_box *b)
     return n;
 }
 
-/* Finds the places along each dimension at which elements of a source are. Returns how many
-   elements there are; 0: none, or no memory. */
-static size_t onnx_c_box_places(const onnx_c_map *p, int source, onnx_c_box *b)
+/* Finds the places along each dimension at which elements of a source are; *found: how many
+   elements there are. Returns 0, or -1: no memory. */
+static int onnx_c_box_places(const onnx_c_map *p, int source, onnx_c_box *b, size_t *found)
 {
     const int64_t *m = (const int64_t *)p->map->data;
-    size_t found = 0, i, k;
+    size_t i, k;
     int d;
+    *found = 0;
     memset(b, 0, sizeof *b);
     b->rank = p->map->rank;
     for (d = 0; d < b->rank; d++) {
@@ -198,13 +199,13 @@ static size_t onnx_c_box_places(const onnx_c_map *p, int source, onnx_c_box *b)
         b->place[d] = (int64_t *)deploy_room(b->dim[d], sizeof **b->place);
         b->offset[d] = (int64_t *)deploy_room(b->dim[d], sizeof **b->offset);
         if (!b->place[d] || !b->offset[d])
-            return 0;
+            return -1;
     }
     for (i = 0; i < p->map->count; i++) {
         size_t rest = i;
         if (onnx_c_source_of(p, m[i]) != source)
             continue;
-        found++;
+        ++*found;
         for (d = b->rank - 1; d >= 0; d--) {
             b->offset[d][rest % b->dim[d]] = 1;
             rest /= b->dim[d];
@@ -216,7 +217,7 @@ static size_t onnx_c_box_places(const onnx_c_map *p, int source, onnx_c_box *b)
                 b->place[d][b->n[d]++] = (int64_t)k;
         }
     }
-    return found;
+    return 0;
 }
 
 /* Returns the number at index[d] of each dimension of the box. */
@@ -258,19 +259,18 @@ static int onnx_c_box_offsets(const onnx_c_map *p, int source, onnx_c_box *b)
     return 0;
 }
 
-/* Finds the box of a source. Returns 1 if it has one, 0 if it has no element, -1 if its elements
-   are no box. */
-static int onnx_c_box_find(const onnx_c_map *p, int source, onnx_c_box *b)
+/* Finds the box of a source. *found: 1 if it has one, 0 if it has no element, -1 if its elements
+   are no box. Returns 0, or -1: no memory. */
+static int onnx_c_box_find(const onnx_c_map *p, int source, onnx_c_box *b, int *found)
 {
-    const size_t found = onnx_c_box_places(p, source, b);
-    if (!found) {
-        onnx_c_box_free(b);
+    size_t count;
+    const int failed = onnx_c_box_places(p, source, b, &count);
+    *found = count > 0;
+    if (!failed && count && count == onnx_c_box_count(b) && !onnx_c_box_offsets(p, source, b))
         return 0;
-    }
-    if (found == onnx_c_box_count(b) && !onnx_c_box_offsets(p, source, b))
-        return 1;
+    *found = -*found;
     onnx_c_box_free(b);
-    return -1;
+    return failed;
 }
 
 /* Returns the step of a list of numbers; *first: where it begins. 0: they have no common step, or
@@ -510,7 +510,8 @@ static int onnx_c_move_pieces(onnx_c *c, int node, int output, int *tables, onnx
         int found;
         if (source >= 0 && !m->map.moved[source])
             continue;
-        found = onnx_c_box_find(&m->map, source, &b);
+        if (onnx_c_box_find(&m->map, source, &b, &found))
+            return onnx_c_refuse(c, node, "no memory");
         m->by_table = found < 0;
         if (found > 0) {
             onnx_c_piece *piece = m->piece + m->pieces++;
@@ -541,7 +542,7 @@ static int onnx_c_move_write(onnx_c *c, int node)
     const onnx_node *n = c->graph->top.node + node;
     onnx_c_moved *m = (onnx_c_moved *)deploy_room((size_t)n->outputs, sizeof *m);
     unsigned char used[ONNX_C_OPERANDS] = { 0 };
-    int k, i, tables = 0, failed = !m;
+    int k, i, tables = 0, failed = m ? 0 : onnx_c_refuse(c, node, "no memory");
     for (k = 0; k < n->outputs && !failed; k++) {
         if (n->output[k] >= 0)
             failed = onnx_c_move_pieces(c, node, k, &tables, m + k);

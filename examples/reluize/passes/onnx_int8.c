@@ -265,8 +265,10 @@ lgelu_status onnx_int8_quantize(onnx_int8 *q, const onnx_int8_recipe *how, lgelu
     if (s->stage < 2)
         return deploy_refuse(q->message, LGELU_E_ARGUMENT, "onnx_int8: it is not calibrated");
     s->whole_gates = how->whole_gates;
-    if (onnx_int8_plan(s, how->leave) || onnx_int8_choose_grids(s, how->ranges))
+    if (onnx_int8_plan(s, how->leave) || onnx_int8_choose_grids(s, how->ranges)) {
+        onnx_int8_refuse(s, "out of memory");
         return LGELU_E_MEMORY;
+    }
     for (i = 0; i < s->layers; i++)
         onnx_int8_round_layer(s, s->layer + i);
     if (how->rounding != ONNX_INT8_NEAREST && onnx_int8_walk(s, how->rounding))

@@ -146,23 +146,21 @@ static int walk_run(onnx_int8_streams *w, size_t b, int i, int whole)
     const onnx_node *n = s->graph->top.node + i;
     onnx_tensor **to = whole ? w->whole[b] : w->plain[b];
     onnx_tensor **out = (onnx_tensor **)calloc((size_t)n->outputs + 1, sizeof *out);
-    const int failed = !out || walk_evaluate(w, b, i, whole, NULL, NULL, out);
-    int k;
-    for (k = 0; k < n->outputs && !failed; k++) {
+    int k, failed = !out || walk_evaluate(w, b, i, whole, NULL, NULL, out);
+    for (k = 0; out && k < n->outputs; k++) {
         const int v = n->output[k];
         if (v < 0)
             continue;
         onnx_tensor_free(to[v]);
         to[v] = out[k];
-        if (whole && s->whole[v] && out[k] && out[k]->type == ONNX_F32) {
+        if (!failed && whole && s->whole[v] && out[k] && out[k]->type == ONNX_F32) {
             to[v] = walk_rounded(s, out[k], s->grid + onnx_int8_group(s, v));
             onnx_tensor_free(out[k]);
-            if (!to[v])
-                return onnx_int8_refuse(s, "out of memory");
+            failed = !to[v];
         }
     }
     free(out);
-    return failed ? -1 : 0;
+    return failed ? onnx_int8_refuse(s, "out of memory") : 0;
 }
 
 /* ---- a layer ---- */
