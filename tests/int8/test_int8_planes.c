@@ -39,6 +39,7 @@ static int8_planes geometry(int by_channel)
     }
     g.zero = (uint8_t)draw(256);
     g.flip = draw(2) ? 128 : 0;
+    int8_planes_begin(&g);
     return g;
 }
 

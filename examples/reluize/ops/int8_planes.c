@@ -4,8 +4,12 @@
    The image. Borders hold the byte zero. With strides, the rows and columns that one tap of the
    window reads at all outputs are put beside each other: pixel (r, c) of the image with borders is
    in phase (r mod stride, c mod stride) at (r / stride, c / stride). So the outputs of a row are
-   beside each other at each tap, and one row of outputs is as far from the next one at each tap:
-   a tile is a run of pixels in a phase, over the ends of rows, whose pixels there are dropped. */
+   beside each other at each tap, and one row of outputs is as far from the next one at each tap.
+
+   A tile is some vectors of 16 pixels. There are three ways to lay them over the outputs, of which
+   the one with the fewest vectors is taken: a run of pixels in a phase, over the ends of rows,
+   whose pixels there are dropped; vectors that begin at the beginning of a row or 16 pixels
+   further; and for small planes a phase for each tap, which holds just what that tap reads. */
 #include "int8_planes.h"
 
 #if !defined(LGELU_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__) && !defined(__TINYC__)
@@ -27,16 +31,20 @@
 #if defined(__clang__)
 #define PLANES_UNROLLED _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__) && __GNUC__ >= 8
-#define PLANES_UNROLLED _Pragma("GCC unroll 16")
+#define PLANES_UNROLLED _Pragma("GCC unroll 24")
 #else
 #define PLANES_UNROLLED
 #endif
 
 enum {
-    PLANES_OUTPUTS = 6, /* at a time */
-    PLANES_PIXELS = 64, /* of a tile */
-    PLANES_TAPS = 256,  /* most bytes of a window of one channel, in rows of whole quads */
-    PLANES_SLACK = 256  /* bytes behind an image that may be read */
+    PLANES_OUTPUTS = 6, /* of a block */
+    PLANES_VECTORS = 4, /* of a tile, times blocks that are computed at once */
+    PLANES_LANES = 16,  /* pixels of a vector */
+    PLANES_PIXELS = PLANES_VECTORS * PLANES_LANES,
+    PLANES_SUMS = 1024,       /* of one channel a group that become bytes at once */
+    PLANES_TAPS = 256,        /* most bytes of a window of one channel, in rows of whole quads */
+    PLANES_APART_MOST = 1024, /* pixels of a plane with borders for which each tap has a phase */
+    PLANES_SLACK = 256        /* bytes behind an image that may be read */
 };
 
 /* ---- sums to bytes ---- */
@@ -122,7 +130,8 @@ size_t int8_plane_scale_512(uint8_t *y, const int32_t *sum, size_t n, const floa
         /* the least integer must not wrap */
         whole = _mm512_max_epi32(whole, _mm512_set1_epi32(-1024));
         whole = _mm512_max_epi32(_mm512_add_epi32(whole, zero), least);
-        _mm512_mask_cvtepi32_storeu_epi8(y + i, there, _mm512_min_epi32(whole, most));
+        whole = _mm512_min_epi32(whole, most);
+        _mm_mask_storeu_epi8(y + i, there, _mm512_cvtepi32_epi8(whole));
     }
     return n;
 }
@@ -254,55 +263,90 @@ int int8_planes_has(int8_set set)
     return set == INT8_AVX2 || set == INT8_AVX_VNNI || set == INT8_AVX512_VNNI || set == INT8_AMX;
 }
 
-/* The distance from the first output to the last one, in a phase with rows of so many columns. */
-static size_t int8_plane_run_of(const int8_planes *g, size_t columns)
+enum { PLANES_RUN, PLANES_ROWS, PLANES_APART };
+
+static size_t int8_plane_vectors(size_t pixels)
 {
-    return (g->out_size[0] - 1) * columns + g->out_size[1];
+    return (pixels + PLANES_LANES - 1) / PLANES_LANES;
 }
 
-static size_t int8_plane_vectors(size_t pixels) { return (pixels + 15) / 16; }
-
-/* Returns whether each tap has a phase of its own, which holds just what it reads: small planes
-   have so many borders that a fifth of the work or more would be for pixels that are dropped. */
-static int int8_plane_apart(const int8_planes *g)
+/* Rows or columns that all windows read together. */
+static size_t int8_plane_with_border(const int8_planes *g, int d)
 {
-    const size_t columns = g->out_size[1] + (g->window[1] - 1) * g->dilation[1] / g->stride[1];
-    const size_t run = int8_plane_vectors(int8_plane_run_of(g, columns));
-    return 5 * int8_plane_vectors(g->out_size[0] * g->out_size[1]) <= 4 * run;
+    return (g->out_size[d] - 1) * g->stride[d] + (g->window[d] - 1) * g->dilation[d] + 1;
 }
 
-/* Rows or columns of a phase. */
-static size_t int8_plane_phase(const int8_planes *g, int d)
+/* Vectors from the first output to the last one, in a phase with rows of so many columns. */
+static size_t int8_plane_run(const int8_planes *g, size_t columns)
 {
-    const size_t more = (g->window[d] - 1) * g->dilation[d] / g->stride[d];
-    return g->out_size[d] + (int8_plane_apart(g) ? 0 : more);
+    return int8_plane_vectors((g->out_size[0] - 1) * columns + g->out_size[1]);
 }
 
-/* Pixels of a phase. */
-static size_t int8_plane_area(const int8_planes *g)
+/* Chooses the layout. Phases of their own for each tap are copies, which a fifth of the vectors
+   pays for. */
+static void int8_plane_choose(int8_planes *g)
 {
-    return deploy_times(int8_plane_phase(g, 0), int8_plane_phase(g, 1));
+    const size_t more = (g->window[1] - 1) * g->dilation[1] / g->stride[1];
+    const size_t rows = deploy_times(g->out_size[0], int8_plane_vectors(g->out_size[1]));
+    const size_t apart = int8_plane_run(g, g->out_size[1]);
+    g->own.layout = PLANES_RUN;
+    g->own.vectors = int8_plane_run(g, g->out_size[1] + more);
+    if (rows < g->own.vectors) {
+        g->own.layout = PLANES_ROWS;
+        g->own.vectors = rows;
+    }
+    if (5 * apart <= 4 * g->own.vectors
+        && int8_plane_with_border(g, 0) <= PLANES_APART_MOST / int8_plane_with_border(g, 1)) {
+        g->own.layout = PLANES_APART;
+        g->own.vectors = apart;
+    }
 }
 
-/* Phases of a dimension that taps read: none of the others is made. */
-static size_t int8_plane_phases(const int8_planes *g, int d)
+/* Where the pixels of the first output are in a quad, in bytes, at tap t. */
+static size_t int8_plane_find_tap(const int8_planes *g, size_t t)
 {
-    const size_t last = (g->window[d] - 1) * g->dilation[d];
-    if (int8_plane_apart(g))
-        return g->window[d];
-    return last < g->stride[d] - 1 ? last + 1 : g->stride[d];
+    const size_t r = t / g->window[1] * g->dilation[0], c = t % g->window[1] * g->dilation[1];
+    const size_t phase = r % g->stride[0] * g->own.phases[1] + c % g->stride[1];
+    const size_t at = r / g->stride[0] * g->own.phase[1] + c / g->stride[1];
+    if (g->own.layout == PLANES_APART)
+        return 4 * t * g->own.area;
+    return 4 * (phase * g->own.area + at);
 }
 
-static size_t int8_plane_quad_bytes(const int8_planes *g)
+static inline size_t int8_plane_tap(const int8_planes *g, size_t t)
 {
-    return deploy_times(int8_plane_area(g), 4 * int8_plane_phases(g, 0) * int8_plane_phases(g, 1));
+    return t < INT8_PLANES_TAPS ? g->own.tap[t] : int8_plane_find_tap(g, t);
 }
 
-size_t int8_planes_quads(const int8_planes *g) { return (g->in + 3) / 4; }
+void int8_planes_begin(int8_planes *g)
+{
+    const size_t taps = deploy_times(g->window[0], g->window[1]);
+    size_t tiles, t;
+    int d;
+    int8_plane_choose(g);
+    for (d = 0; d < 2; d++) {
+        const size_t last = (g->window[d] - 1) * g->dilation[d];
+        const int apart = g->own.layout == PLANES_APART;
+        g->own.phase[d] = g->out_size[d] + (apart ? 0 : last / g->stride[d]);
+        g->own.phases[d] = last < g->stride[d] - 1 ? last + 1 : g->stride[d];
+        g->own.phases[d] = apart ? g->window[d] : g->own.phases[d];
+    }
+    g->own.area = deploy_times(g->own.phase[0], g->own.phase[1]);
+    g->own.quads = (g->in + 3) / 4;
+    g->own.quad_bytes =
+        deploy_times(g->own.area, deploy_times(4 * g->own.phases[0], g->own.phases[1]));
+    /* all tiles have nearly as many vectors */
+    tiles = (g->own.vectors + PLANES_VECTORS - 1) / PLANES_VECTORS;
+    g->own.tile = (g->own.vectors + tiles - 1) / tiles;
+    for (t = 0; t < taps && t < INT8_PLANES_TAPS; t++)
+        g->own.tap[t] = int8_plane_find_tap(g, t);
+}
+
+size_t int8_planes_quads(const int8_planes *g) { return g->own.quads; }
 
 size_t int8_planes_image(const int8_planes *g)
 {
-    return deploy_plus(deploy_times(int8_plane_quad_bytes(g), int8_planes_quads(g)), PLANES_SLACK);
+    return deploy_plus(deploy_times(g->own.quad_bytes, g->own.quads), PLANES_SLACK);
 }
 
 size_t int8_planes_weights(const int8_planes *g)
@@ -314,7 +358,7 @@ size_t int8_planes_weights(const int8_planes *g)
 
 void int8_planes_pack(const int8_planes *g, int8_t *packed, const int8_t *w)
 {
-    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
+    const size_t taps = g->window[0] * g->window[1], quads = g->own.quads;
     size_t o, k, t;
     memset(packed, 0, int8_planes_weights(g));
     for (o = 0; o < g->out; o++) {
@@ -328,6 +372,52 @@ void int8_planes_pack(const int8_planes *g, int8_t *packed, const int8_t *w)
     }
 }
 
+#if PLANES_X86
+/* 16 bytes, or 16 with one between them each. */
+static __m128i int8_plane_load_16(const uint8_t *x, size_t stride)
+{
+    const __m128i *from = (const __m128i *)(const void *)x, low = _mm_set1_epi16(255);
+    if (stride == 1)
+        return _mm_loadu_si128(from);
+    return _mm_packus_epi16(_mm_and_si128(_mm_loadu_si128(from), low),
+                            _mm_and_si128(_mm_loadu_si128(from + 1), low));
+}
+
+static void int8_plane_interleave_16(uint8_t *to, const uint8_t *const *row, size_t i,
+                                     size_t stride, uint8_t flip)
+{
+    const __m128i flips = _mm_set1_epi8((char)flip);
+    const __m128i a = int8_plane_load_16(row[0] + i * stride, stride);
+    const __m128i b = int8_plane_load_16(row[1] + i * stride, stride);
+    const __m128i c = int8_plane_load_16(row[2] + i * stride, stride);
+    const __m128i d = int8_plane_load_16(row[3] + i * stride, stride);
+    const __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d);
+    const __m128i high_ab = _mm_unpackhi_epi8(a, b), high_cd = _mm_unpackhi_epi8(c, d);
+    __m128i *at = (__m128i *)(void *)to;
+    _mm_storeu_si128(at, _mm_xor_si128(_mm_unpacklo_epi16(ab, cd), flips));
+    _mm_storeu_si128(at + 1, _mm_xor_si128(_mm_unpackhi_epi16(ab, cd), flips));
+    _mm_storeu_si128(at + 2, _mm_xor_si128(_mm_unpacklo_epi16(high_ab, high_cd), flips));
+    _mm_storeu_si128(at + 3, _mm_xor_si128(_mm_unpackhi_epi16(high_ab, high_cd), flips));
+}
+
+static __m128i int8_plane_load_4(const uint8_t *x)
+{
+    int four;
+    memcpy(&four, x, 4);
+    return _mm_cvtsi32_si128(four);
+}
+
+static void int8_plane_interleave_4(uint8_t *to, const uint8_t *const *row, size_t i, uint8_t flip)
+{
+    const __m128i ab =
+        _mm_unpacklo_epi8(int8_plane_load_4(row[0] + i), int8_plane_load_4(row[1] + i));
+    const __m128i cd =
+        _mm_unpacklo_epi8(int8_plane_load_4(row[2] + i), int8_plane_load_4(row[3] + i));
+    _mm_storeu_si128((__m128i *)(void *)to,
+                     _mm_xor_si128(_mm_unpacklo_epi16(ab, cd), _mm_set1_epi8((char)flip)));
+}
+#endif
+
 /* Copies n elements of four rows, each `stride` behind the one before it, so that the four bytes of
    a column are beside each other. */
 static void int8_plane_interleave(uint8_t *to, const uint8_t *const *row, size_t n, size_t stride,
@@ -335,20 +425,11 @@ static void int8_plane_interleave(uint8_t *to, const uint8_t *const *row, size_t
 {
     size_t i = 0;
 #if PLANES_X86
-    const __m128i flips = _mm_set1_epi8((char)flip);
-    for (; stride == 1 && i + 16 <= n; i += 16) {
-        const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(row[0] + i));
-        const __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(row[1] + i));
-        const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(row[2] + i));
-        const __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(row[3] + i));
-        const __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d);
-        const __m128i high_ab = _mm_unpackhi_epi8(a, b), high_cd = _mm_unpackhi_epi8(c, d);
-        __m128i *at = (__m128i *)(void *)(to + 4 * i);
-        _mm_storeu_si128(at, _mm_xor_si128(_mm_unpacklo_epi16(ab, cd), flips));
-        _mm_storeu_si128(at + 1, _mm_xor_si128(_mm_unpackhi_epi16(ab, cd), flips));
-        _mm_storeu_si128(at + 2, _mm_xor_si128(_mm_unpacklo_epi16(high_ab, high_cd), flips));
-        _mm_storeu_si128(at + 3, _mm_xor_si128(_mm_unpackhi_epi16(high_ab, high_cd), flips));
-    }
+    /* of each second byte the last 16 are read with the one behind them */
+    for (; stride <= 2 && i + 16 + (stride - 1) <= n; i += 16)
+        int8_plane_interleave_16(to + 4 * i, row, i, stride, flip);
+    for (; stride == 1 && i + 4 <= n; i += 4)
+        int8_plane_interleave_4(to + 4 * i, row, i, flip);
 #endif
     for (; i < n; i++) {
         to[4 * i] = row[0][i * stride] ^ flip;
@@ -363,10 +444,9 @@ static void int8_plane_interleave(uint8_t *to, const uint8_t *const *row, size_t
 static void int8_plane_inside(const int8_planes *g, int d, size_t p, size_t *first, size_t *end,
                               size_t *source)
 {
-    const ptrdiff_t stride = (ptrdiff_t)g->stride[d], n = (ptrdiff_t)int8_plane_phase(g, d);
+    const ptrdiff_t stride = (ptrdiff_t)g->stride[d], n = (ptrdiff_t)g->own.phase[d];
     /* the element of column 0 */
-    const ptrdiff_t start =
-        (ptrdiff_t)(int8_plane_apart(g) ? p * g->dilation[d] : p) - g->before[d];
+    const ptrdiff_t start = (ptrdiff_t)p - g->before[d];
     ptrdiff_t from = start < 0 ? (-start + stride - 1) / stride : 0;
     ptrdiff_t to = ((ptrdiff_t)g->size[d] - start + stride - 1) / stride;
     to = (ptrdiff_t)g->size[d] <= start ? 0 : to;
@@ -383,7 +463,7 @@ static void int8_plane_inside(const int8_planes *g, int d, size_t p, size_t *fir
 static void int8_plane_fill_phase(const int8_planes *g, uint8_t *to, const uint8_t *const *plane,
                                   size_t p, size_t q)
 {
-    const size_t columns = int8_plane_phase(g, 1), rows = int8_plane_phase(g, 0);
+    const size_t columns = g->own.phase[1], rows = g->own.phase[0];
     size_t top, bottom, left, right, row_source, source, r, k;
     int8_plane_inside(g, 0, p, &top, &bottom, &row_source);
     int8_plane_inside(g, 1, q, &left, &right, &source);
@@ -412,11 +492,49 @@ static void int8_plane_fill_phase(const int8_planes *g, uint8_t *to, const uint8
     }
 }
 
+/* The rows or columns [*first, *end) of a plane with borders that are inside of the plane. */
+static void int8_plane_within(const int8_planes *g, int d, ptrdiff_t *first, ptrdiff_t *end)
+{
+    const ptrdiff_t all = (ptrdiff_t)int8_plane_with_border(g, d);
+    *first = g->before[d] > 0 ? g->before[d] : 0;
+    *end = (ptrdiff_t)g->size[d] + g->before[d];
+    *end = *end < all ? *end : all;
+}
+
+/* Copies a phase for each tap of four channels: from their plane with its borders. */
+static void int8_plane_fill_apart(const int8_planes *g, uint8_t *to, const uint8_t *const *plane)
+{
+    const size_t columns = int8_plane_with_border(g, 1),
+                 area = int8_plane_with_border(g, 0) * columns;
+    uint8_t bordered[4 * PLANES_APART_MOST];
+    ptrdiff_t top, bottom, left, right, r;
+    size_t t, i, j, k;
+    int8_plane_within(g, 0, &top, &bottom);
+    int8_plane_within(g, 1, &left, &right);
+    memset(bordered, g->zero, 4 * area);
+    for (r = top; r < bottom && left < right; r++) {
+        const uint8_t *row[4];
+        for (k = 0; k < 4; k++)
+            row[k] = plane[k] + (r - g->before[0]) * (ptrdiff_t)g->size[1] + left - g->before[1];
+        int8_plane_interleave(bordered + 4 * (r * (ptrdiff_t)columns + left), row,
+                              (size_t)(right - left), 1, g->flip);
+    }
+    for (t = 0; t < g->window[0] * g->window[1]; t++) {
+        const uint8_t *from =
+            bordered
+            + 4 * (t / g->window[1] * g->dilation[0] * columns + t % g->window[1] * g->dilation[1]);
+        for (i = 0; i < g->out_size[0]; i++, from += 4 * columns * g->stride[0]) {
+            for (j = 0; j < g->out_size[1]; j++, to += 4)
+                memcpy(to, from + 4 * j * g->stride[1], 4);
+        }
+    }
+}
+
 void int8_planes_fill(const int8_planes *g, uint8_t *image, const uint8_t *x, size_t quad)
 {
-    const size_t rows = int8_plane_phases(g, 0), columns = int8_plane_phases(g, 1);
-    const size_t phase = 4 * int8_plane_area(g), plane_size = g->size[0] * g->size[1];
-    uint8_t *to = image + quad * int8_plane_quad_bytes(g);
+    const size_t rows = g->own.phases[0], columns = g->own.phases[1];
+    const size_t phase = 4 * g->own.area, plane_size = g->size[0] * g->size[1];
+    uint8_t *to = image + quad * g->own.quad_bytes;
     const uint8_t *plane[4];
     size_t p, k;
     for (k = 0; k < 4; k++) {
@@ -424,108 +542,159 @@ void int8_planes_fill(const int8_planes *g, uint8_t *image, const uint8_t *x, si
         const size_t channel = 4 * quad + k < g->in ? 4 * quad + k : g->in - 1;
         plane[k] = x + channel * plane_size;
     }
+    if (g->own.layout == PLANES_APART) {
+        int8_plane_fill_apart(g, to, plane);
+        return;
+    }
     for (p = 0; p < rows * columns; p++)
         int8_plane_fill_phase(g, to + p * phase, plane, p / columns, p % columns);
 }
 
 /* ---- tiles ---- */
 
-/* Where the pixels of a tile are in a quad, in bytes, at tap t. */
-static size_t int8_plane_tap(const int8_planes *g, size_t t)
-{
-    const size_t r = t / g->window[1] * g->dilation[0], c = t % g->window[1] * g->dilation[1];
-    const size_t phase = r % g->stride[0] * int8_plane_phases(g, 1) + c % g->stride[1];
-    const size_t at = r / g->stride[0] * int8_plane_phase(g, 1) + c / g->stride[1];
-    if (int8_plane_apart(g))
-        return 4 * t * int8_plane_area(g);
-    return 4 * (phase * int8_plane_area(g) + at);
-}
-
-/* Pixels of all tiles: from the first output to the last one of a phase. */
-static size_t int8_plane_run(const int8_planes *g)
-{
-    return int8_plane_run_of(g, int8_plane_phase(g, 1));
-}
-
 size_t int8_planes_tiles(const int8_planes *g)
 {
-    return (int8_plane_run(g) + PLANES_PIXELS - 1) / PLANES_PIXELS;
+    return (g->own.vectors + g->own.tile - 1) / g->own.tile;
 }
 
-/* Pixels of a tile: all tiles have nearly as many vectors. */
-static size_t int8_plane_tile(const int8_planes *g)
+/* The vectors of a tile, and the runs of their pixels that are results. */
+typedef struct {
+    size_t vectors, at[PLANES_VECTORS]; /* in bytes behind the first pixel of a tap */
+    size_t runs, from[PLANES_PIXELS], to[PLANES_PIXELS], length[PLANES_PIXELS];
+} int8_plane_places;
+
+/* Adds n pixels from `from` on that are results from `to` on. */
+static void int8_plane_add_run(int8_plane_places *places, size_t from, size_t to, size_t n)
 {
-    const size_t tiles = int8_planes_tiles(g);
-    return 16 * ((int8_plane_vectors(int8_plane_run(g)) + tiles - 1) / tiles);
+    const size_t last = places->runs - 1;
+    if (places->runs && places->from[last] + places->length[last] == from
+        && places->to[last] + places->length[last] == to) {
+        places->length[last] += n;
+        return;
+    }
+    places->from[places->runs] = from;
+    places->to[places->runs] = to;
+    places->length[places->runs] = n;
+    places->runs++;
 }
 
+/* Vectors whose pixels are one run of a phase, over the ends of rows. */
+static void int8_plane_places_of_run(const int8_planes *g, size_t vector, int8_plane_places *places)
+{
+    const size_t columns = g->own.phase[1], first = vector * PLANES_LANES;
+    const size_t end = (g->out_size[0] - 1) * columns + g->out_size[1] - first;
+    const size_t most = places->vectors * PLANES_LANES, pixels = most < end ? most : end;
+    size_t p = 0, k;
+    for (k = 0; k < places->vectors; k++)
+        places->at[k] = 4 * (first + k * PLANES_LANES);
+    while (p < pixels) {
+        const size_t row = (first + p) / columns, column = (first + p) % columns;
+        size_t n = column < g->out_size[1] ? g->out_size[1] - column : 0;
+        n = n < pixels - p ? n : pixels - p;
+        if (n)
+            int8_plane_add_run(places, p, row * g->out_size[1] + column, n);
+        p += n ? n : columns - column;
+    }
+}
+
+/* Vectors that begin at the beginning of a row, or some vectors further. */
+static void int8_plane_places_of_rows(const int8_planes *g, size_t vector,
+                                      int8_plane_places *places)
+{
+    const size_t in_row = int8_plane_vectors(g->out_size[1]);
+    size_t k;
+    for (k = 0; k < places->vectors; k++) {
+        const size_t row = (vector + k) / in_row, column = (vector + k) % in_row * PLANES_LANES;
+        const size_t n = g->out_size[1] - column;
+        places->at[k] = 4 * (row * g->own.phase[1] + column);
+        int8_plane_add_run(places, k * PLANES_LANES, row * g->out_size[1] + column,
+                           n < PLANES_LANES ? n : PLANES_LANES);
+    }
+}
+
+static void int8_plane_find_places(const int8_planes *g, size_t tile, int8_plane_places *places)
+{
+    const size_t vector = tile * g->own.tile, left = g->own.vectors - vector;
+    places->vectors = left < g->own.tile ? left : g->own.tile;
+    places->runs = 0;
+    if (g->own.layout == PLANES_ROWS)
+        int8_plane_places_of_rows(g, vector, places);
+    else
+        int8_plane_places_of_run(g, vector, places);
+}
+
+/* The sums of the outputs of some blocks: sums[output][pixel]. */
 #if PLANES_X86
-/* The sums of six outputs: sums[output][pixel]. The number of vectors is a constant where it is
-   called. */
+/* The numbers of vectors and of blocks are constants where it is called. */
 static inline __attribute__((always_inline, target(PLANES_512))) void int8_plane_sums_of_512(
     int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w, const int32_t *first,
-    const size_t vectors)
+    const size_t *at, const size_t vectors, const size_t blocks)
 {
-    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
-    const size_t quad_bytes = int8_plane_quad_bytes(g);
-    __m512i sum[PLANES_OUTPUTS][4];
+    enum { MOST = PLANES_OUTPUTS * PLANES_VECTORS };
+    const size_t taps = g->window[0] * g->window[1], quads = g->own.quads;
+    const size_t block = quads * taps * 4 * PLANES_OUTPUTS, outputs = blocks * PLANES_OUTPUTS;
+    __m512i sum[MOST][PLANES_VECTORS];
     size_t q, t, o, k;
-    PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+    PLANES_UNROLLED for (o = 0; o < outputs; o++)
     {
         PLANES_UNROLLED for (k = 0; k < vectors; k++) sum[o][k] = _mm512_set1_epi32(first[o]);
     }
     for (t = 0; t < taps; t++) {
         const uint8_t *from = x + int8_plane_tap(g, t);
-        const int8_t *weight = w + t * quads * 4 * PLANES_OUTPUTS;
         for (q = 0; q < quads; q++) {
-            __m512i v[4];
-            PLANES_UNROLLED for (k = 0; k < vectors; k++) v[k] = _mm512_loadu_si512(from + 64 * k);
-            PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+            __m512i v[PLANES_VECTORS];
+            PLANES_UNROLLED for (k = 0; k < vectors; k++) v[k] = _mm512_loadu_si512(from + at[k]);
+            PLANES_UNROLLED for (o = 0; o < outputs; o++)
             {
                 int four;
                 __m512i by;
-                memcpy(&four, weight + 4 * o, 4);
+                memcpy(&four, w + o / PLANES_OUTPUTS * block + 4 * (o % PLANES_OUTPUTS), 4);
                 by = _mm512_set1_epi32(four);
                 PLANES_UNROLLED for (k = 0; k < vectors; k++) sum[o][k] =
                     _mm512_dpbusd_epi32(sum[o][k], v[k], by);
             }
-            from += quad_bytes;
-            weight += 4 * PLANES_OUTPUTS;
+            from += g->own.quad_bytes;
+            w += 4 * PLANES_OUTPUTS;
         }
     }
-    PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+    PLANES_UNROLLED for (o = 0; o < outputs; o++)
     {
         PLANES_UNROLLED for (k = 0; k < vectors; k++)
-            _mm512_storeu_si512(sums + o * PLANES_PIXELS + 16 * k, sum[o][k]);
+            _mm512_storeu_si512(sums + o * PLANES_PIXELS + PLANES_LANES * k, sum[o][k]);
     }
 }
 
+/* With few vectors several blocks are computed at once, so that there are as many sums. */
 PLANES_ON(PLANES_512)
 void int8_plane_sums_512(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
-                         const int32_t *first, size_t pixels)
+                         const int32_t *first, const int8_plane_places *places, size_t blocks)
 {
-    switch (int8_plane_vectors(pixels)) {
-    case 1: int8_plane_sums_of_512(sums, g, x, w, first, 1); return;
-    case 2: int8_plane_sums_of_512(sums, g, x, w, first, 2); return;
-    case 3: int8_plane_sums_of_512(sums, g, x, w, first, 3); return;
-    default: int8_plane_sums_of_512(sums, g, x, w, first, 4); return;
+    const size_t *at = places->at;
+    switch (places->vectors * blocks + 10 * blocks) {
+    case 11: int8_plane_sums_of_512(sums, g, x, w, first, at, 1, 1); return;
+    case 12: int8_plane_sums_of_512(sums, g, x, w, first, at, 2, 1); return;
+    case 13: int8_plane_sums_of_512(sums, g, x, w, first, at, 3, 1); return;
+    case 14: int8_plane_sums_of_512(sums, g, x, w, first, at, 4, 1); return;
+    case 22: int8_plane_sums_of_512(sums, g, x, w, first, at, 1, 2); return;
+    case 24: int8_plane_sums_of_512(sums, g, x, w, first, at, 2, 2); return;
+    case 44: int8_plane_sums_of_512(sums, g, x, w, first, at, 1, 4); return;
+    default: break;
     }
 }
 
 #if PLANES_VNNI256
 PLANES_ON("avx2,avxvnni")
 void int8_plane_sums_256(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
-                         const int32_t *first, size_t pixels)
+                         const int32_t *first, const int8_plane_places *places)
 {
-    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
-    const size_t quad_bytes = int8_plane_quad_bytes(g);
-    size_t p, q, t, o;
-    for (p = 0; p < pixels; p += 16) {
+    const size_t taps = g->window[0] * g->window[1], quads = g->own.quads;
+    size_t v, q, t, o;
+    for (v = 0; v < places->vectors; v++) {
         __m256i sum[PLANES_OUTPUTS][2];
         PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++) sum[o][0] = sum[o][1] =
             _mm256_set1_epi32(first[o]);
         for (t = 0; t < taps; t++) {
-            const uint8_t *from = x + int8_plane_tap(g, t) + 4 * p;
+            const uint8_t *from = x + int8_plane_tap(g, t) + places->at[v];
             const int8_t *weight = w + t * quads * 4 * PLANES_OUTPUTS;
             for (q = 0; q < quads; q++) {
                 const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)from);
@@ -537,13 +706,13 @@ void int8_plane_sums_256(int32_t *sums, const int8_planes *g, const uint8_t *x, 
                     sum[o][0] = _mm256_dpbusd_avx_epi32(sum[o][0], a, _mm256_set1_epi32(four));
                     sum[o][1] = _mm256_dpbusd_avx_epi32(sum[o][1], b, _mm256_set1_epi32(four));
                 }
-                from += quad_bytes;
+                from += g->own.quad_bytes;
                 weight += 4 * PLANES_OUTPUTS;
             }
         }
         PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
         {
-            __m256i *to = (__m256i *)(void *)(sums + o * PLANES_PIXELS + p);
+            __m256i *to = (__m256i *)(void *)(sums + o * PLANES_PIXELS + v * PLANES_LANES);
             _mm256_storeu_si256(to, sum[o][0]);
             _mm256_storeu_si256(to + 1, sum[o][1]);
         }
@@ -558,8 +727,7 @@ void int8_plane_sums_of_avx2(int32_t *sums, const int8_planes *g, const uint8_t 
                              const int32_t *first)
 {
     enum { HALF = PLANES_OUTPUTS / 2 };
-    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
-    const size_t quad_bytes = int8_plane_quad_bytes(g);
+    const size_t taps = g->window[0] * g->window[1], quads = g->own.quads;
     const __m256i low = _mm256_set1_epi16(255);
     __m256i sum[HALF][2];
     size_t q, t, o, k;
@@ -589,7 +757,7 @@ void int8_plane_sums_of_avx2(int32_t *sums, const int8_planes *g, const uint8_t 
                     sum[o][k] = _mm256_add_epi32(sum[o][k], two);
                 }
             }
-            from += quad_bytes;
+            from += g->own.quad_bytes;
             w += 4 * PLANES_OUTPUTS;
         }
     }
@@ -601,102 +769,102 @@ void int8_plane_sums_of_avx2(int32_t *sums, const int8_planes *g, const uint8_t 
 
 PLANES_ON("avx2")
 void int8_plane_sums_avx2(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
-                          const int32_t *first, size_t pixels)
+                          const int32_t *first, const int8_plane_places *places)
 {
     enum { HALF = PLANES_OUTPUTS / 2 };
-    size_t p, o;
-    for (p = 0; p < pixels; p += 16) {
+    size_t v, o;
+    for (v = 0; v < places->vectors; v++) {
         for (o = 0; o < PLANES_OUTPUTS; o += HALF)
-            int8_plane_sums_of_avx2(sums + o * PLANES_PIXELS + p, g, x + 4 * p, w + 4 * o,
-                                    first + o);
+            int8_plane_sums_of_avx2(sums + o * PLANES_PIXELS + v * PLANES_LANES, g,
+                                    x + places->at[v], w + 4 * o, first + o);
     }
 }
 #endif
 
-static void int8_plane_sums(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
-                            const int32_t *first, size_t pixels, int8_set set)
+/* Returns how many blocks int8_plane_sums computes at once, of so many that remain. */
+static size_t int8_plane_blocks(const int8_plane_places *places, size_t remain, int8_set set)
 {
-    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
-    size_t q, t, o, p, k;
+    size_t blocks = PLANES_VECTORS / places->vectors;
+    if (set != INT8_AVX512_VNNI && set != INT8_AMX)
+        return 1;
+    while (blocks > remain || blocks == 3)
+        blocks--;
+    return blocks;
+}
+
+static void int8_plane_sums(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
+                            const int32_t *first, const int8_plane_places *places, size_t blocks,
+                            int8_set set)
+{
+    const size_t taps = g->window[0] * g->window[1];
+    size_t q, t, o, v, p, k;
 #if PLANES_X86
     switch (set) {
     case INT8_AMX:
-    case INT8_AVX512_VNNI: int8_plane_sums_512(sums, g, x, w, first, pixels); return;
+    case INT8_AVX512_VNNI: int8_plane_sums_512(sums, g, x, w, first, places, blocks); return;
 #if PLANES_VNNI256
-    case INT8_AVX_VNNI: int8_plane_sums_256(sums, g, x, w, first, pixels); return;
+    case INT8_AVX_VNNI: int8_plane_sums_256(sums, g, x, w, first, places); return;
 #endif
-    case INT8_AVX2: int8_plane_sums_avx2(sums, g, x, w, first, pixels); return;
+    case INT8_AVX2: int8_plane_sums_avx2(sums, g, x, w, first, places); return;
     default: break;
     }
 #endif
     (void)set;
+    (void)blocks;
     for (o = 0; o < PLANES_OUTPUTS; o++) {
-        for (p = 0; p < pixels; p++)
+        for (p = 0; p < PLANES_PIXELS; p++)
             sums[o * PLANES_PIXELS + p] = first[o];
     }
     for (t = 0; t < taps; t++) {
-        for (q = 0; q < quads; q++) {
-            const uint8_t *from = x + q * int8_plane_quad_bytes(g) + int8_plane_tap(g, t);
+        for (q = 0; q < g->own.quads; q++) {
+            const uint8_t *quad = x + q * g->own.quad_bytes + int8_plane_tap(g, t);
             for (o = 0; o < PLANES_OUTPUTS; o++, w += 4) {
-                for (p = 0; p < pixels; p++) {
-                    for (k = 0; k < 4; k++)
-                        sums[o * PLANES_PIXELS + p] += from[4 * p + k] * w[k];
+                for (v = 0; v < places->vectors; v++) {
+                    const uint8_t *from = quad + places->at[v];
+                    int32_t *sum = sums + o * PLANES_PIXELS + v * PLANES_LANES;
+                    for (p = 0; p < PLANES_LANES; p++) {
+                        for (k = 0; k < 4; k++)
+                            sum[p] += from[4 * p + k] * w[k];
+                    }
                 }
             }
         }
     }
 }
 
-/* Runs of pixels of a tile that are results. */
-typedef struct {
-    size_t runs, from[PLANES_PIXELS], to[PLANES_PIXELS], length[PLANES_PIXELS];
-} int8_plane_results;
-
-static void int8_plane_find_results(const int8_planes *g, size_t first, size_t pixels,
-                                    int8_plane_results *results)
+/* Writes the results of one output of a tile, whose plane is at y. */
+static void int8_plane_put(uint8_t *y, const int32_t *sum, const int8_plane_places *places,
+                           size_t output, const int8_scaling *s, int8_set set)
 {
-    const size_t columns = int8_plane_phase(g, 1);
-    size_t p = 0;
-    results->runs = results->length[0] = 0;
-    while (p < pixels) {
-        const size_t row = (first + p) / columns, column = (first + p) % columns;
-        size_t n = column < g->out_size[1] ? g->out_size[1] - column : 0;
-        n = n < pixels - p ? n : pixels - p;
-        if (n) {
-            results->from[results->runs] = p;
-            results->to[results->runs] = row * g->out_size[1] + column;
-            results->length[results->runs] = n;
-            results->runs++;
-        }
-        p += n ? n : columns - column;
+    const size_t pixels = places->vectors * PLANES_LANES;
+    uint8_t bytes[PLANES_PIXELS];
+    size_t k;
+    if (places->runs == 1) {
+        int8_to_bytes(y + places->to[0], sum + places->from[0], places->length[0], output, 0, s,
+                      set);
+        return;
     }
+    int8_to_bytes(bytes, sum, pixels, output, 0, s, set);
+    for (k = 0; k < places->runs; k++)
+        memcpy(y + places->to[k], bytes + places->from[k], places->length[k]);
 }
 
 void int8_planes_tile(const int8_planes *g, size_t tile, const uint8_t *image, const int8_t *packed,
                       const int32_t *first, uint8_t *y, const int8_scaling *s, int8_set set)
 {
-    const size_t taps = g->window[0] * g->window[1], begin = tile * int8_plane_tile(g);
-    const size_t block = int8_planes_quads(g) * taps * 4 * PLANES_OUTPUTS;
-    const size_t plane = g->out_size[0] * g->out_size[1];
-    size_t pixels = int8_plane_run(g) - begin, o, k;
-    int32_t sums[PLANES_OUTPUTS * PLANES_PIXELS];
-    uint8_t bytes[PLANES_PIXELS];
-    int8_plane_results results;
-    pixels = pixels < int8_plane_tile(g) ? pixels : int8_plane_tile(g);
-    int8_plane_find_results(g, begin, pixels, &results);
-    for (o = 0; o < g->out; o++) {
-        const int32_t *sum = sums + o % PLANES_OUTPUTS * PLANES_PIXELS;
-        uint8_t *to = y + o * plane;
-        if (o % PLANES_OUTPUTS == 0)
-            int8_plane_sums(sums, g, image + 4 * begin, packed + o / PLANES_OUTPUTS * block,
-                            first + o, pixels, set);
-        if (results.length[0] == pixels) {
-            int8_to_bytes(to + results.to[0], sum, pixels, o, 0, s, set);
-            continue;
-        }
-        int8_to_bytes(bytes, sum, pixels, o, 0, s, set);
-        for (k = 0; k < results.runs; k++)
-            memcpy(to + results.to[k], bytes + results.from[k], results.length[k]);
+    const size_t taps = g->window[0] * g->window[1], plane = g->out_size[0] * g->out_size[1];
+    const size_t block = g->own.quads * taps * 4 * PLANES_OUTPUTS;
+    const size_t all = (g->out + PLANES_OUTPUTS - 1) / PLANES_OUTPUTS;
+    int32_t sums[PLANES_OUTPUTS * PLANES_VECTORS * PLANES_PIXELS];
+    int8_plane_places places;
+    size_t at, blocks, o;
+    int8_plane_find_places(g, tile, &places);
+    for (at = 0; at < all; at += blocks) {
+        const size_t from = at * PLANES_OUTPUTS;
+        blocks = int8_plane_blocks(&places, all - at, set);
+        int8_plane_sums(sums, g, image, packed + at * block, first + from, &places, blocks, set);
+        for (o = from; o < g->out && o < from + blocks * PLANES_OUTPUTS; o++)
+            int8_plane_put(y + o * plane, sums + (o - from) * PLANES_PIXELS, &places, o, s, set);
     }
 }
 
@@ -705,11 +873,6 @@ void int8_planes_tile(const int8_planes *g, size_t tile, const uint8_t *image, c
 int int8_depthwise_has(const int8_planes *g, int8_set set)
 {
     return int8_planes_has(set) && g->stride[1] <= 2 && g->dilation[1] == 1;
-}
-
-static size_t int8_plane_with_border(const int8_planes *g, int d)
-{
-    return (g->out_size[d] - 1) * g->stride[d] + (g->window[d] - 1) * g->dilation[d] + 1;
 }
 
 size_t int8_depthwise_image(const int8_planes *g)
@@ -722,21 +885,18 @@ void int8_depthwise_fill(const int8_planes *g, uint8_t *image, const uint8_t *x)
 {
     const ptrdiff_t rows = (ptrdiff_t)int8_plane_with_border(g, 0);
     const ptrdiff_t columns = (ptrdiff_t)int8_plane_with_border(g, 1);
-    const ptrdiff_t width = (ptrdiff_t)g->size[1];
-    const ptrdiff_t left = g->before[1] > 0 ? g->before[1] : 0;
-    ptrdiff_t right = width + g->before[1], r, i;
-    right = right < columns ? right : columns;
+    ptrdiff_t top, bottom, left, right, r, i;
+    int8_plane_within(g, 0, &top, &bottom);
+    int8_plane_within(g, 1, &left, &right);
     for (r = 0; r < rows; r++, image += columns) {
-        const ptrdiff_t from = r - g->before[0];
         const uint8_t *row;
         memset(image, g->zero, (size_t)columns);
-        if (from < 0 || from >= (ptrdiff_t)g->size[0] || right <= left)
+        if (r < top || r >= bottom || left >= right)
             continue;
-        row = x + from * width + left - g->before[1];
-        if (!g->flip)
-            memcpy(image + left, row, (size_t)(right - left));
+        row = x + (r - g->before[0]) * (ptrdiff_t)g->size[1] + left - g->before[1];
+        memcpy(image + left, row, (size_t)(right - left));
         for (i = left; g->flip && i < right; i++)
-            image[i] = row[i - left] ^ g->flip;
+            image[i] ^= g->flip;
     }
 }
 
@@ -829,29 +989,44 @@ static void int8_plane_depthwise(int32_t *sum, const int8_planes *g, const uint8
     }
 }
 
+/* The weights of a window whose rows are filled up with zeros to whole quads. */
+static void int8_plane_pack_quads(const int8_planes *g, const int8_t *w, int8_t *quads)
+{
+    const size_t row = (g->window[1] + 3) / 4 * 4;
+    size_t r, c;
+    memset(quads, 0, PLANES_TAPS);
+    for (r = 0; r < g->window[0]; r++) {
+        for (c = 0; c < g->window[1]; c++)
+            quads[row * r + c] = w[r * g->window[1] + c];
+    }
+}
+
+/* Rows of outputs become bytes together. Sums are written in vectors, over the end of their row,
+   before those of the next one. */
 void int8_depthwise(const int8_planes *g, const uint8_t *image, const int8_t *w, int32_t first,
                     size_t output, uint8_t *y, const int8_scaling *s, int8_set set)
 {
-    const size_t groups = (g->window[1] + 3) / 4,
-                 step = g->stride[0] * int8_plane_with_border(g, 1);
+    const size_t step = g->stride[0] * int8_plane_with_border(g, 1), columns = g->out_size[1];
+    const int fits = g->window[0] <= PLANES_TAPS / 4 / ((g->window[1] + 3) / 4);
     int8_t quads[PLANES_TAPS];
-    int32_t sum[PLANES_PIXELS];
-    const int fits = g->window[0] <= PLANES_TAPS / 4 / groups;
-    size_t row, p, r, c;
-    memset(quads, 0, sizeof quads);
-    for (r = 0; fits && r < g->window[0]; r++) {
-        for (c = 0; c < g->window[1]; c++)
-            quads[4 * groups * r + c] = w[r * g->window[1] + c];
-    }
-    for (row = 0; row < g->out_size[0]; row++, image += step, y += g->out_size[1]) {
-        for (p = 0; p < g->out_size[1]; p += PLANES_PIXELS) {
-            const size_t n =
-                g->out_size[1] - p < PLANES_PIXELS ? g->out_size[1] - p : PLANES_PIXELS;
-            int8_plane_depthwise(sum, g, image + p * g->stride[1], w, fits ? quads : NULL, first, n,
-                                 set);
-            int8_to_bytes(y + p, sum, n, output, 0, s, set);
+    int32_t sum[PLANES_SUMS + PLANES_LANES];
+    size_t row, p, n, ready = 0;
+    if (fits)
+        int8_plane_pack_quads(g, w, quads);
+    for (row = 0; row < g->out_size[0]; row++, image += step) {
+        for (p = 0; p < columns; p += n) {
+            n = columns - p < PLANES_SUMS ? columns - p : PLANES_SUMS;
+            if (ready + n > PLANES_SUMS) {
+                int8_to_bytes(y, sum, ready, output, 0, s, set);
+                y += ready;
+                ready = 0;
+            }
+            int8_plane_depthwise(sum + ready, g, image + p * g->stride[1], w, fits ? quads : NULL,
+                                 first, n, set);
+            ready += n;
         }
     }
+    int8_to_bytes(y, sum, ready, output, 0, s, set);
 }
 
 /* ---- grids ---- */

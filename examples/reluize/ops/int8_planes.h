@@ -8,6 +8,7 @@
    results.
 
        int8_planes g = { ... };                                the geometry
+       int8_planes_begin(&g);
        uint8_t *image = ... int8_planes_image(&g) bytes ...
        int8_t *packed = ... int8_planes_weights(&g) bytes ...
        int8_planes_pack(&g, packed, w);
@@ -23,7 +24,7 @@
 #define INT8_PLANES_H
 #include "int8_product.h"
 
-enum { INT8_PLANES_MORE = 5 };
+enum { INT8_PLANES_MORE = 5, INT8_PLANES_TAPS = 64 };
 
 /* How sums become bytes: clamp(round(f32(sum)·factor) + zero, least, most), each product rounded to
    a float and to nearest, half to even; a NaN becomes `least`. Then, unless table is NULL, what the
@@ -53,7 +54,20 @@ typedef struct {
     size_t window[2], stride[2], dilation[2];
     ptrdiff_t before[2]; /* border before the first row and column; it may be negative */
     uint8_t zero, flip;  /* the byte that means 0, and what is exclusive-ored to each value */
+    /* set by int8_planes_begin; see int8_planes.c */
+    struct {
+        int layout;
+        size_t phases[2];             /* of rows and of columns, of which taps read something */
+        size_t phase[2];              /* rows and columns of a phase */
+        size_t area;                  /* pixels of a phase */
+        size_t vectors, tile;         /* of 16 pixels: of all tiles, and of one */
+        size_t quads, quad_bytes;     /* groups of four channels, and the bytes of one */
+        size_t tap[INT8_PLANES_TAPS]; /* where the first taps begin, in bytes of a quad */
+    } own;
 } int8_planes;
+
+/* Prepares a geometry for all functions below. */
+void int8_planes_begin(int8_planes *g);
 
 /* Returns whether the functions below are made for this instruction set. */
 int int8_planes_has(int8_set set);

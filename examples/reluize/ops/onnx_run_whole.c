@@ -462,6 +462,7 @@ static int8_planes whole_geometry(const whole_conv *v)
         g.dilation[k] = there ? (size_t)w->dilation : 1;
         g.before[k] = there ? (ptrdiff_t)w->before : 0;
     }
+    int8_planes_begin(&g);
     return g;
 }
 
