@@ -623,13 +623,15 @@ static int compact_copy(compact_net *c, compact_layer *l)
     return 0;
 }
 
-/* Whether the values that node i reads come from a gate. */
-static int compact_behind_gate(const lgelu_net *net, int i)
+/* Whether a value comes from a gate, perhaps as a factor of products. */
+static int compact_from_gate(const lgelu_net *net, int i)
 {
-    do {
+    while (net->nodes[i].op == LGELU_OP_VIEW || net->nodes[i].op == LGELU_OP_DROPOUT)
         i = net->nodes[i].input[0];
-    } while (net->nodes[i].op == LGELU_OP_VIEW || net->nodes[i].op == LGELU_OP_DROPOUT);
-    return net->nodes[i].op == LGELU_OP_GATE;
+    if (net->nodes[i].op != LGELU_OP_MUL)
+        return net->nodes[i].op == LGELU_OP_GATE;
+    return compact_from_gate(net, net->nodes[i].input[0])
+           || compact_from_gate(net, net->nodes[i].input[1]);
 }
 
 /* Describes the layers that are to be computed here. *most and *rows receive the largest number of
@@ -645,7 +647,7 @@ static lgelu_status compact_choose(compact_net *c, size_t *most, size_t *rows)
         const size_t all = net->batch * node->shape[0] * node->shape[1];
         if (node->op != LGELU_OP_LINEAR)
             continue;
-        l->skips = c->options.skip_zeros && compact_behind_gate(net, i);
+        l->skips = c->options.skip_zeros && compact_from_gate(net, node->input[0]);
         if (c->options.form == COMPACT_F32 && !l->skips)
             continue;
         l->w = lgelu_net_weights(net, i);

@@ -18,10 +18,10 @@
    and computes products in integers (int8_product.h). Normalisations, attention, keys and
    values stay in f32.
 
-   Zeros that are skipped: behind a ReLU most values are ±0, and their products change nothing but
-   the sign of a zero: a sum that was -0 all along would become +0 by adding +0. So each result that
-   is -0 is computed again with all products, and the bits are those without skipping. Weights must
-   be finite.
+   Zeros that are skipped: behind a ReLU, and behind a product with one, most values are ±0, and
+   their products change nothing but the sign of a zero: a sum that was -0 all along would become +0
+   by adding +0. So each result that is -0 is computed again with all products, and the bits are
+   those without skipping. Weights must be finite.
 
    The results are the same bits on each instruction set and any number of threads. Linear layers
    whose matrix is that of an embedding (tied) use its rounded values, and so does the embedding.
@@ -42,7 +42,7 @@ typedef enum {
 
 typedef struct {
     compact_form form;
-    int skip_zeros; /* behind gates, in all forms but COMPACT_INTEGERS */
+    int skip_zeros; /* behind gates and products with them, in all forms but COMPACT_INTEGERS */
 } compact_options;
 
 /* A matrix. Layers that share it share this, too. */

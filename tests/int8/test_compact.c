@@ -214,10 +214,10 @@ static void layers(int isa, compact_form form, int skip, size_t count)
 /* ---- a GPT ---- */
 static int32_t token[CONTEXT];
 
-static void build_gpt(network *n, lgelu_mode mode)
+static void build_gpt(network *n, lgelu_mode mode, int gated)
 {
     const lgelu_transformer shape = {
-        .layers = 2, .heads = 3, .width = 96, .gate = LGELU_GATE_RELU, .lambda = 1
+        .layers = 2, .heads = 3, .width = 96, .gate = LGELU_GATE_RELU, .lambda = 1, .gated = gated
     };
     size_t k;
     memset(n, 0, sizeof *n);
@@ -238,7 +238,7 @@ static int generate(network *n, float *y)
 {
     size_t from = 0, count = 3;
     while (from < CONTEXT) {
-        count = from ? 1 + from % 2 : count;
+        count = from ? 1 + from % 3 % 2 : count;
         count = count < CONTEXT - from ? count : CONTEXT - from;
         if (lgelu_net_generate(&n->net, from, count))
             return 1;
@@ -249,18 +249,18 @@ static int generate(network *n, float *y)
     return 0;
 }
 
-static void gpt(compact_form form, int skip, int most_isa)
+static void gpt(compact_form form, int skip, int gated, int most_isa)
 {
     static float plain[CONTEXT * VOCABULARY], y[CONTEXT * VOCABULARY], f32[CONTEXT * VOCABULARY];
     const compact_options o = { form, skip };
     compact_net c;
     network n;
-    char name[120];
+    char name[160];
     double largest = 0, change = 0;
     size_t k;
-    int isa, threads, differs = 0, bad = 0;
+    int isa, threads, differs = 0, bad = 0, skipped = 0;
     /* a whole forward by the network itself; of integers on the compact weights */
-    build_gpt(&n, LGELU_MODE_INFER);
+    build_gpt(&n, LGELU_MODE_INFER, gated);
     bad |= lgelu_net_forward(&n.net, 1) != LGELU_OK;
     memcpy(f32, lgelu_net_value(&n.net, n.output), sizeof f32);
     if (compact_make(&c, &n.net, &o)) {
@@ -278,11 +278,12 @@ static void gpt(compact_form form, int skip, int most_isa)
         if (lgelu_isa_limit(isa) != isa)
             continue;
         for (threads = 1; threads <= 3; threads++) {
-            build_gpt(&n, LGELU_MODE_GENERATE);
+            build_gpt(&n, LGELU_MODE_GENERATE, gated);
             n.net.threads.run = run_threads;
             n.net.threads.user = &threads;
             bad |= compact_make(&c, &n.net, &o) || generate(&n, y);
             differs |= memcmp(y, plain, sizeof y) != 0;
+            skipped |= c.zeros > 0;
             compact_free(&c);
             free(n.block);
         }
@@ -293,10 +294,13 @@ static void gpt(compact_form form, int skip, int most_isa)
         change = fmax(change, fabs((double)f32[k] - (double)y[k]));
     }
     snprintf(name, sizeof name,
-             "a GPT generates with %s%s on each instruction set and 1 to 3 threads: "
+             "a GPT%s generates with %s%s on each instruction set and 1 to 3 threads: "
              "the bits of a whole forward",
-             compact_name(form), skip ? " without zeros" : "");
+             gated ? " of gated blocks" : "", compact_name(form), skip ? " without zeros" : "");
     check(!bad && !differs, name, "%s", bad ? "an error" : "other bits");
+    check(skipped == (skip && form != COMPACT_INTEGERS),
+          "it skips zeros where that is asked for, those of a product with a gate as well", "%s",
+          compact_name(form));
     snprintf(name, sizeof name, "its logits change by as much as the rounding allows: %s%s",
              compact_name(form), skip ? " without zeros" : "");
     check(form == COMPACT_F32 ? change <= 0 : change > 0 && change < 0.05 * largest, name,
@@ -401,9 +405,11 @@ int main(int argc, char **argv)
     }
     lgelu_isa_limit(most);
     for (form = 0; form < FORMS; form++) {
-        gpt((compact_form)form, 0, most);
-        if (form != COMPACT_INTEGERS)
-            gpt((compact_form)form, 1, most);
+        gpt((compact_form)form, 0, 0, most);
+        if (form != COMPACT_INTEGERS) {
+            gpt((compact_form)form, 1, 0, most);
+            gpt((compact_form)form, 1, 1, most);
+        }
     }
     refusals();
     not_finite();

@@ -191,6 +191,7 @@ static const char usage[] =
     "                     nearer one replaces it, and the last one at the end (20)\n"
     "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
     "  --biases           also report what a correction of biases alone gives; it takes as long as the refit\n"
+    "  --cold             replace gates and refit nothing: what a conversion is compared with\n"
     "  --quiet            no lines of progress\n";
 
 static const char usage_data[] =
@@ -350,6 +351,7 @@ static int *flag_option(const char *name)
            : !strcmp(name, "--quiet")   ? &option.quiet
            : !strcmp(name, "--raw")     ? &option.raw
            : !strcmp(name, "--biases")  ? &option.biases
+           : !strcmp(name, "--cold")    ? &option.cold
            : !strcmp(name, "--line")    ? &option.line
            : !strcmp(name, "--no-line") ? &option.no_line
            : !strcmp(name, "--leaky")   ? &option.leaky
@@ -479,6 +481,9 @@ static int check_options(void)
     if (option.average > 0 && option.relus > 1 && option.average > (double)option.relus)
         return fail("--average %g is above --relus %ld, the most of a gate", option.average,
                     option.relus);
+    if (option.cold && (option.average > 0 || option.within > 0 || option.biases))
+        return fail(
+            "--cold refits nothing: it cannot be given with --average, --within or --biases");
     if (option.line && option.no_line)
         return fail("--line and --no-line: give one of them");
     if (option.normalised && option.standard)

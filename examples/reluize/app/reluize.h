@@ -97,6 +97,7 @@ typedef struct {
     size_t train_size[2]; /* rows and columns of images in distillation; 0: as the input */
     size_t size[2];       /* of open dimensions: rows and columns, or tokens; 0: not given */
     int standard, rival, headers, strict, quiet, raw, biases;
+    int cold;                    /* nothing is refitted */
     int line, no_line;           /* a linear term beside one ReLU; none beside several */
     int augment;                 /* distillation makes other images of images */
     int leaky;                   /* leaky ReLUs are replaced, too */

@@ -1196,7 +1196,7 @@ static void note_one_relu(conversion *c, const way *w)
 {
     const measured *m = &w->hold;
     const double flips = m->rows ? 100 * (double)m->flips / (double)m->rows : 0;
-    if (option.relus > 1 || option.within > 0 || option.average > 0)
+    if (option.relus > 1 || option.within > 0 || option.average > 0 || option.cold)
         return;
     if (c->class_axis >= 0 && flips > 5)
         conversion_note(c,
@@ -1250,7 +1250,8 @@ int conversion_make(conversion *c)
         return 1;
     if (c->unchanged)
         return 0;
-    bad = option.average > 0 ? conversion_make_cold(c) : conversion_candidates(c, NULL, 1);
+    bad = option.average > 0 || option.cold ? conversion_make_cold(c)
+                                            : conversion_candidates(c, NULL, 1);
     if (bad)
         return 1;
     c->relu = c->way[1].relu;
@@ -1264,7 +1265,7 @@ int conversion_make(conversion *c)
     if (c->relu->kept < c->relu->batches)
         conversion_note(c, "The memory limit left %zu of %zu batches of inputs for later layers.",
                         c->relu->kept, c->relu->batches);
-    if (c->way[c->written].how.what != ONNX_RELU_REFIT)
+    if (c->way[c->written].how.what != ONNX_RELU_REFIT && !option.cold)
         conversion_note(c,
                         "No refit is nearest to the original on %zu held-out training samples: "
                         "'%s' is written. More inputs may help.",

@@ -27,6 +27,7 @@
 enum {
     DISTIL_RUNS = 4,         /* runs of the networks in a step */
     DISTIL_ELEMENTS = 65536, /* of the inputs of a run, at most, but for those of one sample */
+    DISTIL_TOKEN = 256,      /* elements as which a token counts: it becomes a row of a table */
     DISTIL_MOST = 256,       /* samples of a run */
     DISTIL_HELD = 32,        /* runs on held-out samples, at most */
     DISTIL_WARM = 50,        /* steps in which the rate rises, at most a twentieth of all */
@@ -75,8 +76,10 @@ static size_t run_samples(const conversion *c)
 {
     size_t elements = 1;
     int k;
-    for (k = 0; k < c->graph->top.inputs; k++)
-        elements += data_elements(k);
+    for (k = 0; k < c->graph->top.inputs; k++) {
+        const int type = c->graph->value[c->graph->top.input[k]].declared.type;
+        elements += data_elements(k) * (onnx_is_whole(type) ? DISTIL_TOKEN : 1);
+    }
     if (option.epochs)
         return data_batch_size(option.batch < DISTIL_RUNS ? 1 : (size_t)option.batch / DISTIL_RUNS);
     elements = DISTIL_ELEMENTS / elements;
