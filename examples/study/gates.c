@@ -10,7 +10,7 @@
    --activations models where activations are kept in 16 bits between a gate and what reads it, the
    backward included: each number that a gate gives is rounded to the nearest, the gradient passes
    as if it were not. Sums, normalisations, what goes into a gate, gradients and weights stay in
-   f32. SiLU, ELU and the stochastic gate are gates of the caller's own (gates_other.h). */
+   f32. SiLU, ELU and the stochastic gate are custom gates (gates_other.h). */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
