@@ -42,6 +42,16 @@ DEPLOY_FN void *deploy_room(size_t count, size_t size)
     return deploy_times(count, size) > (size_t)-1 / 4 ? NULL : calloc(count ? count : 1, size);
 }
 
+/* The next `count` elements of a block that is divided into parts, each of whole 64 bytes; NULL
+   while sizes are only added up. */
+DEPLOY_FN void *deploy_part(unsigned char *base, size_t *used, size_t count, size_t size)
+{
+    void *p = base ? base + *used : NULL;
+    const size_t bytes = deploy_plus(deploy_times(count, size), 63);
+    *used = deploy_plus(*used, bytes == (size_t)-1 ? bytes : bytes / 64 * 64);
+    return p;
+}
+
 /* ---- messages ---- */
 
 /* A text with its length, as files hold it: it need not end with a 0. */
@@ -170,6 +180,31 @@ DEPLOY_FN void deploy_put(deploy_out *o, const char *format, ...)
     va_start(list, format);
     deploy_bytes(o, text, (size_t)(deploy_format(text, text + 255, format, list) - text));
     va_end(list);
+}
+
+/* ---- writing to memory ---- */
+typedef struct {
+    unsigned char *p; /* freed by the caller */
+    size_t n, space;
+} deploy_memory;
+
+/* Appends to a deploy_memory, as an lgelu_write does. Returns 0, or 1 without memory. */
+DEPLOY_FN int deploy_append(const void *data, size_t n, void *user)
+{
+    deploy_memory *m = (deploy_memory *)user;
+    const size_t need = deploy_plus(m->n, n);
+    if (need > m->space) {
+        const size_t space = deploy_plus(need, need / 2 + 64);
+        unsigned char *longer = space == (size_t)-1 ? NULL : (unsigned char *)realloc(m->p, space);
+        if (!longer)
+            return 1;
+        m->p = longer;
+        m->space = space;
+    }
+    if (n)
+        memcpy(m->p + m->n, data, n);
+    m->n += n;
+    return 0;
 }
 
 /* Encodes x as a varint of Protocol Buffers, at most 10 bytes, and returns its length. */

@@ -110,7 +110,7 @@ typedef struct {
 } stat_decision;
 
 /* Decides about an estimate whose 95 % interval and p-value are known. Every verdict of the study
-   and of deploy/measure comes from here; the mean alone decides nothing. */
+   and of verify/measure comes from here; the mean alone decides nothing. */
 stat_decision stat_decide(double mean, double low, double high, double p, long n, double least,
                           double most);
 /* Decides about the mean of n independent values, one of each seed, by Student's t. */

@@ -225,16 +225,6 @@ typedef struct refit_space {
     int source[REFIT_SOURCES], sources;
 } refit_space;
 
-/* The next `count` elements of the memory; NULL while sizes are only added up. */
-static void *refit_part(unsigned char *base, size_t *used, size_t count, size_t size)
-{
-    void *p = base ? base + *used : NULL;
-    const size_t bytes = deploy_times(count, size);
-    *used = deploy_plus(*used, deploy_plus(bytes, 63) < bytes ? bytes
-                                                              : (deploy_plus(bytes, 63) / 64) * 64);
-    return p;
-}
-
 /* The largest sizes over all matrices. */
 typedef struct {
     size_t outputs, solver;
@@ -243,16 +233,16 @@ typedef struct {
 static size_t refit_lay(refit *r, unsigned char *base, const refit_sizes *z)
 {
     size_t used = 0;
-    refit_space *p = (refit_space *)refit_part(base, &used, 1, sizeof *p), none;
+    refit_space *p = (refit_space *)deploy_part(base, &used, 1, sizeof *p), none;
     if (!p) {
         p = &none;
     }
-    r->layer = (refit_layer *)refit_part(base, &used, r->layers, sizeof *r->layer);
-    p->stage = (refit_stage *)refit_part(base, &used, r->layers, sizeof *p->stage);
-    p->w = (float *)refit_part(base, &used, r->converted->parameter_count, sizeof(float));
-    p->state = (float *)refit_part(base, &used, r->converted->state_count, sizeof(float));
-    p->scale = (double *)refit_part(base, &used, z->outputs, sizeof(double));
-    p->memory = refit_part(base, &used, z->solver, 1);
+    r->layer = (refit_layer *)deploy_part(base, &used, r->layers, sizeof *r->layer);
+    p->stage = (refit_stage *)deploy_part(base, &used, r->layers, sizeof *p->stage);
+    p->w = (float *)deploy_part(base, &used, r->converted->parameter_count, sizeof(float));
+    p->state = (float *)deploy_part(base, &used, r->converted->state_count, sizeof(float));
+    p->scale = (double *)deploy_part(base, &used, z->outputs, sizeof(double));
+    p->memory = deploy_part(base, &used, z->solver, 1);
     r->space = base ? p : NULL;
     /* the caller's memory may begin anywhere */
     return deploy_plus(used, 63);

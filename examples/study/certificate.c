@@ -5,7 +5,7 @@
 
        linear  d = ‖W‖ d        gate  d = d + g √width        logit k  ‖row k of W‖ d
 
-   The spectral norms are those of deploy/bounds.h, which also proves bounds of what f32 gives, in a
+   The spectral norms are those of verify/bounds.h, which also proves bounds of what f32 gives, in a
    box of inputs. Its names and those of study.h meet in no other file. */
 #include "bounds.h"
 

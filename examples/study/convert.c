@@ -8,7 +8,7 @@
      cold         every gate becomes ReLU
      reestimated  cold, then the statistics of its batch norms are estimated again
      biases       cold, then the mean error of each layer is subtracted from its biases
-     refit        cold, then each matrix is solved for again in closed form (deploy/refit.h)
+     refit        cold, then each matrix is solved for again in closed form (network/refit.h)
      taught       refit, trained further on the smooth network's outputs in place of labels
      hardened     λ is driven from 1 to the target by lgelu_training_from_trained, the plan for a
                   network that is already trained; at 0 steps this is cold

@@ -41,6 +41,26 @@ static int place(const study *s, int setting, int which)
     return which == plan_axis(s, "lr") ? 0 : setting % s->axis[which].values;
 }
 
+/* Returns how far apart two settings are whose places on axis k are neighbours. */
+static int stride_of(const study *s, int k)
+{
+    int stride = 1;
+    for (int i = k + 1; i < s->axes; i++) {
+        if (i != plan_axis(s, "lr"))
+            stride *= s->axis[i].values;
+    }
+    return stride;
+}
+
+/* Returns how many settings are at place j of axis k. */
+static int settings_at(const study *s, int k, int j)
+{
+    int n = 0;
+    for (int w = 0; w < settings(s); w++)
+        n += place(s, w, k) == j;
+    return n;
+}
+
 static long variant_at(const study *s, int setting, int rate)
 {
     int at[MAX_AXES] = { 0 };
@@ -150,14 +170,8 @@ static int find_axis(study *s, int k, int j, int arm, int width, const char *tex
                      double most, double *v)
 {
     char line[200];
-    int pairs = 0, stride = 1;
+    const int stride = stride_of(s, k), pairs = settings_at(s, k, j);
     long n = 0;
-    for (int i = k + 1; i < s->axes; i++) {
-        if (i != plan_axis(s, "lr"))
-            stride *= s->axis[i].values;
-    }
-    for (int w = 0; w < settings(s); w++)
-        pairs += place(s, w, k) == j;
     for (long i = 0; i < s->config.seeds; i++) {
         v[n] = 0;
         for (int w = 0; w < settings(s); w++) {
@@ -220,16 +234,10 @@ static int find_growth(study *s, int k, int j, double *v)
 {
     const int gelu = plan_arm("gelu"), relu = plan_arm("relu");
     char line[200];
-    int pairs = 0, stride = 1;
+    const int stride = stride_of(s, k), pairs = settings_at(s, k, j);
     long n = 0;
     if (!plan_run(s, 0, gelu, 0) || !plan_run(s, 0, relu, 0))
         return 0;
-    for (int i = k + 1; i < s->axes; i++) {
-        if (i != plan_axis(s, "lr"))
-            stride *= s->axis[i].values;
-    }
-    for (int w = 0; w < settings(s); w++)
-        pairs += place(s, w, k) == j;
     for (long i = 0; i < s->config.seeds; i++) {
         v[n] = 0;
         for (int w = 0; w < settings(s); w++) {

@@ -146,6 +146,8 @@ void task_samples(const task *t, part which, size_t first, size_t n, void *x, in
    order[count[PART_TRAIN]], -1 at first */
 void task_batch(const task *t, const config *c, uint64_t seed, long step, void *x, int32_t *y,
                 uint32_t *order, long *order_pass);
+/* Adds bytes to a hash (FNV-1a). */
+uint64_t task_hash(uint64_t hash, const void *data, size_t bytes);
 /* the area under the curve, ties counting half */
 double task_auc(const double *score, const int32_t *label, size_t n);
 

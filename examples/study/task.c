@@ -21,7 +21,7 @@ static int fail(char *error, size_t room, const char *format, ...)
     return -1;
 }
 
-static uint64_t fnv(uint64_t hash, const void *data, size_t bytes)
+uint64_t task_hash(uint64_t hash, const void *data, size_t bytes)
 {
     const unsigned char *p = (const unsigned char *)data;
     while (bytes--)
@@ -86,16 +86,16 @@ static int load_data(task *t, const config *c, char *error, size_t room)
         const size_t n = i ? t->count[PART_TEST] : train;
         const unsigned char *y = i ? d->test_y : d->train_y;
         if (d->train_x) {
-            t->fingerprint = fnv(t->fingerprint, i ? d->test_x : d->train_x, n * size);
+            t->fingerprint = task_hash(t->fingerprint, i ? d->test_x : d->train_x, n * size);
         } else {
             t->fingerprint =
-                fnv(t->fingerprint, i ? d->test_row : d->train_row, n * size * sizeof(float));
+                task_hash(t->fingerprint, i ? d->test_row : d->train_row, n * size * sizeof(float));
         }
         if (y) {
-            t->fingerprint = fnv(t->fingerprint, y, n);
+            t->fingerprint = task_hash(t->fingerprint, y, n);
         } else {
             t->fingerprint =
-                fnv(t->fingerprint, i ? d->test_target : d->train_target, n * sizeof(float));
+                task_hash(t->fingerprint, i ? d->test_target : d->train_target, n * sizeof(float));
         }
     }
     return 0;
@@ -176,7 +176,7 @@ static int load_text(task *t, const config *c, char *error, size_t room)
         c->holdout ? at_most((tenth - 1) / context, c->holdout > 0 ? c->holdout : TEXT_HOLDOUT) : 0;
     t->count[PART_TEST] =
         at_most((tenth - 1) / context, c->test_samples ? c->test_samples : TEXT_TEST);
-    t->fingerprint = fnv(t->fingerprint, w->token, n * sizeof *w->token);
+    t->fingerprint = task_hash(t->fingerprint, w->token, n * sizeof *w->token);
     return 0;
 }
 

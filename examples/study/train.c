@@ -333,14 +333,6 @@ static int network_failed(trainer *w, const char *when)
                       when);
 }
 
-static uint64_t fnv(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *p = (const unsigned char *)data;
-    while (bytes--)
-        hash = (hash ^ *p++) * UINT64_C(0x100000001B3);
-    return hash;
-}
-
 static void apply_gate_state(lgelu_net *net, const gate_state *f)
 {
     lgelu_net_set_gates(net, f->gate);
@@ -408,7 +400,7 @@ int study_evaluate(trainer *w, part which, const gate_state *before, const gate_
                 right[k] +=
                     right_of(logits, w->y, rows, classes, w->score[k] ? w->score[k] + first : NULL);
             }
-            hash[k] = fnv(hash[k], logits, rows * classes * sizeof *logits);
+            hash[k] = task_hash(hash[k], logits, rows * classes * sizeof *logits);
             if (!k) {
                 if (after)
                     memcpy(w->before, logits, rows * classes * sizeof *logits);
@@ -433,7 +425,7 @@ int study_evaluate(trainer *w, part which, const gate_state *before, const gate_
         else
             out->score[k] = 100 * (double)right[k] / (double)(many * t->labels);
     }
-    out->hash = fnv(hash[0], hash + 1, sizeof hash[1]);
+    out->hash = task_hash(hash[0], hash + 1, sizeof hash[1]);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
-   lgelu_convert: the conversion of ONNX files (deploy/onnx_relu.h) and their evaluation
-   (deploy/onnx_run.h) as a shared library, for the function `refit` of lgelu.py.
+   lgelu_convert: the conversion of ONNX files (onnx_relu.h) and their evaluation (onnx_run.h) as a
+   shared library, for the function `refit` of lgelu.py.
 
        make -C examples torch
 
@@ -99,8 +99,7 @@ typedef struct {
     onnx_graph *graph;
     onnx_relu *relu;
     lgelu_sources sources;
-    unsigned char *written;
-    size_t size, space;
+    deploy_memory written; /* the converted file */
 } lgelu_convert;
 
 typedef struct {
@@ -201,7 +200,7 @@ void lgelu_convert_close(lgelu_convert *c)
     if (c->graph)
         onnx_graph_close(c->graph);
     free(c->file);
-    free(c->written);
+    free(c->written.p);
     free(c);
 }
 
@@ -620,31 +619,14 @@ int lgelu_convert_run(lgelu_convert *c)
 /* How many of the batches were used to the end: fewer where the memory limit was reached. */
 size_t lgelu_convert_kept(const lgelu_convert *c) { return c->relu->kept; }
 
-static int append(const void *data, size_t bytes, void *user)
-{
-    lgelu_convert *c = (lgelu_convert *)user;
-    if (bytes > c->space - c->size) {
-        const size_t space = 2 * c->space + bytes;
-        unsigned char *more = (unsigned char *)realloc(c->written, space);
-        if (!more)
-            return 1;
-        c->written = more;
-        c->space = space;
-    }
-    if (bytes)
-        memcpy(c->written + c->size, data, bytes);
-    c->size += bytes;
-    return 0;
-}
-
 /* Returns the converted file; NULL: see the message. */
 const void *lgelu_convert_file(lgelu_convert *c, size_t *bytes)
 {
-    c->size = 0;
-    if (!c->relu->edit || onnx_edit_write(c->relu->edit, append, c, c->message))
+    c->written.n = 0;
+    if (!c->relu->edit || onnx_edit_write(c->relu->edit, deploy_append, &c->written, c->message))
         return NULL;
-    *bytes = c->size;
-    return c->written;
+    *bytes = c->written.n;
+    return c->written.p;
 }
 
 /* ---- evaluation ---- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
 
    convert.c: the program reluize as the page's worker calls it (worker.js), with wasi-libc. The
-   conversion, the data and the report are reluize's own files (../deploy/reluize_*.c); here are the
-   options, files in memory in place of those of a disk, and what the page shows while it waits.
+   conversion, the data and the report are reluize's own files (../reluize/app/reluize_*.c); here
+   are the options, files in memory in place of those of a disk, and what the page shows while it
+   waits.
 
        set_options(relus, memory)
        give("net.onnx", bytes, n), open_model("net.onnx")
@@ -44,7 +45,7 @@ __attribute__((import_module("page"), import_name("tell"))) void page_tell(const
 
 /* ---- [1] PROGRAM ---- */
 static char said[400]; /* the first message */
-static byte_array reply;
+static deploy_memory reply;
 
 reluize_options option = RELUIZE_DEFAULTS;
 
@@ -272,7 +273,7 @@ static void put_numbers(FILE *f, const char *key, const float *x, size_t n, size
 
 /* ---- [3] OPENING ---- */
 static onnx_graph *graph, *with_calls; /* with_calls: before its functions took their places */
-static byte_array inlined;
+static deploy_memory inlined;
 static unsigned char *model;
 static size_t model_bytes;
 
@@ -437,7 +438,7 @@ PAGE(int, guess)(int k, size_t samples, const int32_t *size)
     bad = npy_write(real                   ? NPY_F32
                     : d->type == ONNX_BOOL ? NPY_BOOL
                                            : NPY_I64,
-                    data, shape, (size_t)d->rank, append, &reply)
+                    data, shape, (size_t)d->rank, deploy_append, &reply)
           != LGELU_OK;
     free(data);
     return bad ? fail("out of memory") : 0;
@@ -745,7 +746,7 @@ PAGE(int, convert)(void)
 /* Answers with the file that was made. */
 PAGE(int, take)(void)
 {
-    byte_array *file = &job.way[job.written].file;
+    deploy_memory *file = &job.way[job.written].file;
     free(reply.p);
     reply = *file;
     file->p = NULL;

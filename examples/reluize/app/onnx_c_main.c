@@ -69,7 +69,7 @@ static int parse_options(int argc, char **argv)
 /* ---- inputs ---- */
 
 /* Finds the size of an open dimension among the options; 1: it is not there. Returns 0 or 1. */
-static int open_size(const char *input, int axis, const deploy_span *name, int64_t *size)
+static int find_size(const char *input, int axis, const deploy_span *name, int64_t *size)
 {
     const char *text = open_dimension(&option.dim, input, axis, name);
     char *end = NULL;
@@ -85,16 +85,12 @@ static onnx_tensor *zeros_of(onnx_run *r, const onnx_value *v, const char *name)
     const onnx_declared *d = &v->declared;
     int64_t dim[ONNX_MOST_RANK];
     onnx_tensor *x;
-    int axis;
     if (d->rank < 0 || !onnx_type_bytes(d->type) || d->type == ONNX_STRING) {
         fail("input '%s': the model declares no type and shape of a tensor of numbers", name);
         return NULL;
     }
-    for (axis = 0; axis < d->rank; axis++) {
-        dim[axis] = d->dim[axis];
-        if (dim[axis] < 0 && open_size(name, axis, d->dim_name + axis, dim + axis))
-            return NULL;
-    }
+    if (declared_sizes(d, name, find_size, dim))
+        return NULL;
     x = onnx_tensor_make(r, d->type, d->rank, dim);
     if (x)
         memset(x->data, 0, x->count * onnx_type_bytes(x->type));

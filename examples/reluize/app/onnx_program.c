@@ -73,6 +73,17 @@ const char *open_dimension(pairs *dim, const char *input, int axis, const deploy
 
 /* ---- arrays ---- */
 
+int declared_sizes(const onnx_declared *d, const char *input, open_size *size, int64_t *dim)
+{
+    int axis;
+    for (axis = 0; axis < d->rank; axis++) {
+        dim[axis] = d->dim[axis];
+        if (dim[axis] < 0 && size(input, axis, d->dim_name + axis, dim + axis))
+            return 1;
+    }
+    return 0;
+}
+
 int npy_type_of(int type)
 {
     switch (type) {

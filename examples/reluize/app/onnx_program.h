@@ -36,6 +36,11 @@ void copy_name(const deploy_span *s, char *name, size_t bytes);
 /* The text that --dim gives to an open dimension, by its name or by INPUT.AXIS; NULL: none. */
 const char *open_dimension(pairs *dim, const char *input, int axis, const deploy_span *name);
 
+/* Sets dim[] to the declared dimensions of an input; size() finds that of an open one. Returns 0,
+   or 1 after a message of size(). */
+typedef int open_size(const char *input, int axis, const deploy_span *name, int64_t *size);
+int declared_sizes(const onnx_declared *d, const char *input, open_size *size, int64_t *dim);
+
 /* The type of npy files for an onnx_type; -1: none. bfloat16 is read and written as float. */
 int npy_type_of(int type);
 

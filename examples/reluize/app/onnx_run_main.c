@@ -123,7 +123,7 @@ static int parse_options(int argc, char **argv)
 /* ---- inputs ---- */
 
 /* Finds the size of an open dimension among the options. Returns 0 or 1. */
-static int open_size(const char *input, int axis, const deploy_span *name, int64_t *size)
+static int find_size(const char *input, int axis, const deploy_span *name, int64_t *size)
 {
     const char *text = open_dimension(&option.dim, input, axis, name);
     char by_name[256];
@@ -147,16 +147,12 @@ static onnx_tensor *draw_input(onnx_run *r, int k, const char *name)
     int64_t dim[ONNX_MOST_RANK];
     onnx_tensor *x;
     size_t i;
-    int axis;
     if (d->rank < 0 || npy_type_of(d->type) < 0) {
         fail("input '%s': the model declares no type and shape to draw", name);
         return NULL;
     }
-    for (axis = 0; axis < d->rank; axis++) {
-        dim[axis] = d->dim[axis];
-        if (dim[axis] < 0 && open_size(name, axis, d->dim_name + axis, dim + axis))
-            return NULL;
-    }
+    if (declared_sizes(d, name, find_size, dim))
+        return NULL;
     x = onnx_tensor_make(r, d->type, d->rank, dim);
     if (!x) {
         fail("input '%s': %s", name, r->message);

@@ -538,7 +538,7 @@ static int parse_options(int argc, char **argv)
 typedef struct {
     const char *name;
     output o;
-    byte_array bytes;
+    deploy_memory bytes;
 } planned;
 
 enum {
@@ -557,7 +557,7 @@ typedef struct {
     unsigned char *file; /* of the model */
     size_t bytes;
     onnx_graph *graph;
-    byte_array inlined;     /* the file without functions of the model, if it had gates in them, */
+    deploy_memory inlined;  /* the file without functions of the model, if it had gates in them, */
     onnx_graph *with_calls; /* and then the graph before */
     conversion c;
     planned out[OUT_FILES];
@@ -625,7 +625,7 @@ static int write_early(const way *w, void *user)
 {
     job *j = (job *)user;
     planned *p = j->out + OUT_ONNX;
-    byte_array final = p->bytes;
+    deploy_memory final = p->bytes;
     int bad;
     if (processor_seconds() < option.early || p->o.plain)
         return 0;
@@ -682,10 +682,10 @@ static int check_strict(const conversion *c)
 static int make_files(job *j)
 {
     const way *w = j->c.way + j->c.written;
-    byte_array text[2] = { { NULL, 0, 0 }, { NULL, 0, 0 } },
-               declarations[2] = { { NULL, 0, 0 }, { NULL, 0, 0 } };
+    deploy_memory text[2] = { { NULL, 0, 0 }, { NULL, 0, 0 } },
+                  declarations[2] = { { NULL, 0, 0 }, { NULL, 0, 0 } };
     int bad;
-    if (append(w->file.p, w->file.n, &j->out[OUT_ONNX].bytes))
+    if (deploy_append(w->file.p, w->file.n, &j->out[OUT_ONNX].bytes))
         return fail("out of memory");
     bad = conversion_quantize(&j->c, &j->out[OUT_INT8].bytes, &j->out[OUT_INT8_BEFORE].bytes)
           || conversion_c_files(&j->c, text, declarations);

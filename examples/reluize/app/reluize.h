@@ -179,14 +179,6 @@ int data_check_labels(size_t classes);
 
 /* ---- conversion and measuring (reluize_convert.c) ---- */
 
-typedef struct {
-    unsigned char *p;
-    size_t n, capacity;
-} byte_array;
-
-/* An lgelu_write that appends to a byte_array. */
-int append(const void *p, size_t n, void *user);
-
 /* How far the outputs of a model are from those of the original, on the test part. */
 typedef struct {
     size_t rows, flips;    /* of the output that is scored; flips: another largest value */
@@ -236,7 +228,7 @@ typedef struct {
 typedef struct {
     recipe how;      /* of what is no conversion, key and name alone */
     onnx_relu *relu; /* its gates and layers; NULL: it is no conversion over the graph */
-    byte_array file;
+    deploy_memory file;
     onnx_graph *graph;
     onnx_run *run;
     measured m;
@@ -301,7 +293,7 @@ typedef struct conversion {
    functions in place of their calls: the gates, and the matrices that read them, can then be
    reached. *graph becomes that of the new file, whose bytes are in *inlined; the one before is in
    *with_calls. Otherwise nothing changes, and *with_calls stays NULL. */
-int conversion_inline(onnx_graph **graph, byte_array *inlined, onnx_graph **with_calls);
+int conversion_inline(onnx_graph **graph, deploy_memory *inlined, onnx_graph **with_calls);
 
 /* Opens the model for evaluation, and runs it once on the first samples. Unless with_calls is NULL,
    fails if that computes other bits from them, and says that it does not. */
@@ -334,7 +326,7 @@ double conversion_difference(const conversion *c, const onnx_tensor *a, const on
 int conversion_within(conversion *c);
 int conversion_average(conversion *c);
 /* Adds a file as a way. Takes the bytes over. */
-int conversion_add(conversion *c, const char *key, const char *name, byte_array *file);
+int conversion_add(conversion *c, const char *key, const char *name, deploy_memory *file);
 /* Compares the ways from `from` on with the original on the held-out training samples, at most
    `most` of them (0: all): way.hold and way.held. */
 int conversion_hold(conversion *c, int from, size_t most);
@@ -399,14 +391,14 @@ int conversion_tune(conversion *c);
 
 /* With --int8, --int8-before or --c8, quantizes the way that is written, and the original, adds
    both as ways, and appends their bytes. */
-int conversion_quantize(conversion *c, byte_array *file, byte_array *before_file);
+int conversion_quantize(conversion *c, deploy_memory *file, deploy_memory *before_file);
 /* ---- C files (reluize_c.c) ---- */
 
 /* With --c, refuses a graph that has no C file, before the work. */
 int conversion_check_c(const conversion *c);
 /* Writes the C files, [0] in floats and [1] in 8 bits, and their headers to memory; after
    conversion_quantize. */
-int conversion_c_files(conversion *c, byte_array text[2], byte_array declarations[2]);
+int conversion_c_files(conversion *c, deploy_memory text[2], deploy_memory declarations[2]);
 
 /* Writes how a trial quantizes: "extremes, nearest". Returns name. */
 const char *int8_trial_name(const int8_trial *t, char name[INT8_TRIAL_NAME]);

@@ -54,15 +54,16 @@ int conversion_check_c(const conversion *c)
 }
 
 /* Writes the file of a graph, and its header if there is one. */
-static int write_c(conversion *c, const onnx_graph *graph, int integers, byte_array *text,
-                   byte_array *declarations)
+static int write_c(conversion *c, const onnx_graph *graph, int integers, deploy_memory *text,
+                   deploy_memory *declarations)
 {
     const char *path = integers ? option.c8 : option.c;
     c_plan p;
     int bad = plan(&p, c, graph, path, integers);
     if (!bad
-        && (onnx_c_write(p.file, append, text)
-            || (*option.header[integers] && onnx_c_write_header(p.file, append, declarations))))
+        && (onnx_c_write(p.file, deploy_append, text)
+            || (*option.header[integers]
+                && onnx_c_write_header(p.file, deploy_append, declarations))))
         bad = fail("%s: out of memory", path);
     if (!bad && onnx_c_in_floats(p.file))
         conversion_note(c,
@@ -73,7 +74,7 @@ static int write_c(conversion *c, const onnx_graph *graph, int integers, byte_ar
     return bad;
 }
 
-int conversion_c_files(conversion *c, byte_array text[2], byte_array declarations[2])
+int conversion_c_files(conversion *c, deploy_memory text[2], deploy_memory declarations[2])
 {
     const way *w = c->way + c->written, *eight = c->way + c->eight;
     char message[160];

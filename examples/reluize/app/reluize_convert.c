@@ -184,14 +184,14 @@ static int has_gate(const onnx_graph *graph)
     return bad ? -1 : gates;
 }
 
-int conversion_inline(onnx_graph **graph, byte_array *inlined, onnx_graph **with_calls)
+int conversion_inline(onnx_graph **graph, deploy_memory *inlined, onnx_graph **with_calls)
 {
     char message[160];
     onnx_graph *g;
     int gates;
     if (!(*graph)->functions)
         return 0;
-    if (onnx_graph_inline(*graph, append, inlined, message))
+    if (onnx_graph_inline(*graph, deploy_append, inlined, message))
         return fail("%s: %s", option.model, message);
     g = onnx_graph_open(inlined->p, inlined->n, read_external, NULL, message);
     if (!g)
@@ -845,23 +845,7 @@ double conversion_difference(const conversion *c, const onnx_tensor *a, const on
 
 /* ---- [6] WAYS ---- */
 
-int append(const void *p, size_t n, void *user)
-{
-    byte_array *b = (byte_array *)user;
-    if (n > b->capacity - b->n) {
-        const size_t more = 2 * (b->n + n);
-        unsigned char *q = (unsigned char *)realloc(b->p, more);
-        if (!q)
-            return 1;
-        b->p = q;
-        b->capacity = more;
-    }
-    memcpy(b->p + b->n, p, n);
-    b->n += n;
-    return 0;
-}
-
-int conversion_add(conversion *c, const char *key, const char *name, byte_array *file)
+int conversion_add(conversion *c, const char *key, const char *name, deploy_memory *file)
 {
     const onnx_run_options o = run_options();
     way *w = c->way + c->ways;
@@ -1045,7 +1029,7 @@ int conversion_convert(conversion *c, const recipe *how)
     onnx_relu_options o = relu_options(c, how, &p);
     const double work = processor_seconds();
     size_t samples = how->thin > 1 ? c->calibration / (size_t)how->thin : c->calibration;
-    byte_array file = { NULL, 0, 0 };
+    deploy_memory file = { NULL, 0, 0 };
     char message[160];
     onnx_relu *r;
     int bad;
@@ -1062,7 +1046,7 @@ int conversion_convert(conversion *c, const recipe *how)
     bad = add_inputs(c, r, samples);
     if (!bad && onnx_relu_convert(r))
         bad = is_stopped() ? 1 : fail("%s: %s", option.model, r->message);
-    if (!bad && onnx_edit_write(r->edit, append, &file, message))
+    if (!bad && onnx_edit_write(r->edit, deploy_append, &file, message))
         bad = fail("%s: %s", option.model, message);
     end_progress();
     bad = bad || conversion_add(c, how->key, how->name, &file);
@@ -1117,7 +1101,7 @@ static int count_gates(conversion *c, const onnx_relu *r)
 /* Looks for gates before anything is converted. If there are none, the one way is the same file. */
 static int find_gates(conversion *c)
 {
-    byte_array file = { NULL, 0, 0 };
+    deploy_memory file = { NULL, 0, 0 };
     onnx_relu *r = conversion_begin(c, 0);
     if (!r)
         return 1;
@@ -1126,7 +1110,7 @@ static int find_gates(conversion *c)
         return 0;
     }
     c->unchanged = 1;
-    if (append(c->file, c->bytes, &file)
+    if (deploy_append(c->file, c->bytes, &file)
         || conversion_add(c, "same", "the same file: 0 gates", &file)) {
         onnx_relu_end(r);
         return fail("out of memory");

@@ -562,10 +562,11 @@ static void note_run(const distil_run *r, const char *text)
 /* Adds the trained network as a way. */
 static int add_trained(distil_run *r, const char *key, const char *text)
 {
-    byte_array file = { NULL, 0, 0 };
+    deploy_memory file = { NULL, 0, 0 };
     onnx_edit *e = onnx_distil_edit(r->d);
     char message[160] = "out of memory";
-    const lgelu_status status = e ? onnx_edit_write(e, append, &file, message) : LGELU_E_MEMORY;
+    const lgelu_status status =
+        e ? onnx_edit_write(e, deploy_append, &file, message) : LGELU_E_MEMORY;
     if (e)
         onnx_edit_end(e);
     if (status)

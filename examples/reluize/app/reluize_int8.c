@@ -43,7 +43,7 @@ typedef struct {
     const onnx_graph *graph;
     onnx_int8 *q;
     onnx_graph *equal; /* the same network with equalized channels, its bytes, */
-    byte_array file;
+    deploy_memory file;
     int equalized;                    /* and how many values are; 0: q is of `graph` */
     onnx_int8_recipe how;             /* of the way that is the nearest so far, */
     int way;                          /* and that way; -1: none yet */
@@ -121,9 +121,9 @@ static void enter(quantization *z, const onnx_int8_recipe *how, double held)
 static int try_recipe(quantization *z, const onnx_int8_recipe *how)
 {
     conversion *c = z->c;
-    byte_array file = { NULL, 0, 0 };
+    deploy_memory file = { NULL, 0, 0 };
     int w = c->ways, bad;
-    bad = onnx_int8_quantize(z->q, how, append, &file) != LGELU_OK;
+    bad = onnx_int8_quantize(z->q, how, deploy_append, &file) != LGELU_OK;
     if (bad) {
         free(file.p);
         return is_stopped() || fail("--int8: %s", z->q->message);
@@ -158,7 +158,7 @@ static int try_equalized(quantization *z)
     const onnx_graph *graph = z->graph;
     char message[160];
     int bad;
-    if (onnx_int8_equalize(plain, append, &z->file))
+    if (onnx_int8_equalize(plain, deploy_append, &z->file))
         return is_stopped() || fail("--int8: %s", plain->message);
     if (!plain->equalized)
         return 0;
@@ -201,8 +201,8 @@ static int try_recipes(quantization *z)
 /* Quantizes once more, for what q then knows of it. */
 static int requantize(quantization *z)
 {
-    byte_array file = { NULL, 0, 0 };
-    const int bad = onnx_int8_quantize(z->q, &z->how, append, &file) != LGELU_OK;
+    deploy_memory file = { NULL, 0, 0 };
+    const int bad = onnx_int8_quantize(z->q, &z->how, deploy_append, &file) != LGELU_OK;
     free(file.p);
     return bad ? is_stopped() || fail("--int8: %s", z->q->message) : 0;
 }
@@ -325,7 +325,7 @@ static int quantize_raised(conversion *c, const onnx_graph *graph, const char *k
                            const char *name, int *made)
 {
     onnx_graph *raised = NULL;
-    byte_array file;
+    deploy_memory file;
     char message[160];
     onnx_run *r;
     int bad = 0;
@@ -336,7 +336,7 @@ static int quantize_raised(conversion *c, const onnx_graph *graph, const char *k
         return 1;
     memset(&file, 0, sizeof file);
     if (onnx_opset_can_raise(graph, r, message)) {
-        if (!onnx_opset_raise(graph, r, append, &file, message))
+        if (!onnx_opset_raise(graph, r, deploy_append, &file, message))
             raised = onnx_graph_open(file.p, file.n, read_external, NULL, message);
         bad = raised ? 0 : fail("--int8: %s", message);
         if (raised)
@@ -352,7 +352,7 @@ static int quantize_raised(conversion *c, const onnx_graph *graph, const char *k
     return bad;
 }
 
-int conversion_quantize(conversion *c, byte_array *file, byte_array *before_file)
+int conversion_quantize(conversion *c, deploy_memory *file, deploy_memory *before_file)
 {
     const way *w = c->way + c->written;
     int made, before;
@@ -366,8 +366,8 @@ int conversion_quantize(conversion *c, byte_array *file, byte_array *before_file
     c->eight = made;
     c->before_eight = c->written && !c->unchanged ? before : made;
     w = c->way + c->before_eight;
-    if (append(w->file.p, w->file.n, before_file))
+    if (deploy_append(w->file.p, w->file.n, before_file))
         return fail("out of memory");
     w = c->way + made;
-    return append(w->file.p, w->file.n, file) ? fail("out of memory") : 0;
+    return deploy_append(w->file.p, w->file.n, file) ? fail("out of memory") : 0;
 }

@@ -1750,6 +1750,16 @@ void onnx_graph_reads(const onnx_graph *g, const onnx_node *n, void see(int valu
     }
 }
 
+int onnx_graph_inside(const onnx_node *n)
+{
+    int k;
+    for (k = 0; k < n->attributes; k++) {
+        if (n->attribute[k].graph)
+            return 1;
+    }
+    return 0;
+}
+
 int onnx_graph_only_reader(const onnx_graph *g, int value)
 {
     const onnx_value *x = g->value + value;
@@ -1937,28 +1947,14 @@ int onnx_constant_read(const onnx_constant *c, void *to)
 
 /* Bytes that are written to memory. After a failed allocation nothing more is appended. */
 typedef struct {
-    unsigned char *p;
-    size_t n, space;
+    deploy_memory to;
     int failed;
 } onnx_bytes;
 
 static void onnx_append(onnx_bytes *b, const void *data, size_t n)
 {
-    const size_t need = deploy_plus(b->n, n);
-    unsigned char *longer;
-    if (need > b->space && !b->failed) {
-        const size_t space = deploy_plus(need, need / 2 + 64);
-        longer = space == (size_t)-1 ? NULL : (unsigned char *)realloc(b->p, space);
-        b->failed = !longer;
-        if (longer) {
-            b->p = longer;
-            b->space = space;
-        }
-    }
-    if (b->failed || !n)
-        return;
-    memcpy(b->p + b->n, data, n);
-    b->n += n;
+    if (!b->failed)
+        b->failed = deploy_append(data, n, &b->to);
 }
 
 static void onnx_append_varint(onnx_bytes *b, uint64_t x)
@@ -1992,8 +1988,8 @@ static void onnx_append_message(onnx_bytes *b, int field, onnx_bytes *inner)
 {
     b->failed |= inner->failed;
     if (!inner->failed)
-        onnx_append_field(b, field, inner->p, inner->n);
-    free(inner->p);
+        onnx_append_field(b, field, inner->to.p, inner->to.n);
+    free(inner->to.p);
 }
 
 /* Appends a float as it is in the file. */
@@ -2115,7 +2111,7 @@ static int onnx_change_by(onnx_edit *e, int kind, int place, int k, onnx_bytes *
     if (longer)
         e->change = (onnx_change *)longer;
     if (!longer || (b && b->failed)) {
-        free(b ? b->p : NULL);
+        free(b ? b->to.p : NULL);
         return -1;
     }
     c = e->change + e->changes;
@@ -2123,8 +2119,8 @@ static int onnx_change_by(onnx_edit *e, int kind, int place, int k, onnx_bytes *
     c->place = place;
     c->k = k;
     c->serial = e->changes++;
-    c->bytes = b ? b->p : NULL;
-    c->n = b ? b->n : 0;
+    c->bytes = b ? b->to.p : NULL;
+    c->n = b ? b->to.n : 0;
     return 0;
 }
 
@@ -2143,7 +2139,7 @@ int onnx_edit_constant(onnx_edit *e, int value, const void *data)
     const onnx_graph *g = e->g;
     const onnx_constant *c = NULL;
     const onnx_value *v;
-    onnx_bytes b = { NULL, 0, 0, 0 };
+    onnx_bytes b = { { NULL, 0, 0 }, 0 };
     size_t bytes;
     int kind = ONNX_NEW_DATA, place;
     if (value < 0 || value >= g->values || g->value[value].depth)
@@ -2172,7 +2168,7 @@ static void onnx_append_shape(onnx_bytes *b, const onnx_new_constant *c)
 {
     int d;
     for (d = 0; d < c->rank; d++) {
-        onnx_bytes dim = { NULL, 0, 0, 0 };
+        onnx_bytes dim = { { NULL, 0, 0 }, 0 };
         onnx_append_number(&dim, 1, (uint64_t)c->dim[d]);
         onnx_append_message(b, 1, &dim);
     }
@@ -2181,8 +2177,9 @@ static void onnx_append_shape(onnx_bytes *b, const onnx_new_constant *c)
 /* Adds the input that files before version 4 require of each initializer. Returns 0 or -1. */
 static int onnx_add_input(onnx_edit *e, const onnx_new_constant *c)
 {
-    onnx_bytes shape = { NULL, 0, 0, 0 }, tensor = { NULL, 0, 0, 0 }, type = { NULL, 0, 0, 0 };
-    onnx_bytes info = { NULL, 0, 0, 0 }, field = { NULL, 0, 0, 0 };
+    onnx_bytes shape = { { NULL, 0, 0 }, 0 }, tensor = { { NULL, 0, 0 }, 0 },
+               type = { { NULL, 0, 0 }, 0 };
+    onnx_bytes info = { { NULL, 0, 0 }, 0 }, field = { { NULL, 0, 0 }, 0 };
     onnx_append_shape(&shape, c);
     onnx_append_number(&tensor, 1, (uint64_t)c->type);
     onnx_append_message(&tensor, 2, &shape);
@@ -2196,7 +2193,8 @@ static int onnx_add_input(onnx_edit *e, const onnx_new_constant *c)
 int onnx_edit_add(onnx_edit *e, const onnx_new_constant *c)
 {
     const size_t bytes = onnx_type_bytes(c->type);
-    onnx_bytes tensor = { NULL, 0, 0, 0 }, raw = { NULL, 0, 0, 0 }, field = { NULL, 0, 0, 0 };
+    onnx_bytes tensor = { { NULL, 0, 0 }, 0 }, raw = { { NULL, 0, 0 }, 0 },
+               field = { { NULL, 0, 0 }, 0 };
     size_t count = 1;
     int d;
     if (!bytes || bytes > 8 || c->type == ONNX_STRING || c->type == ONNX_C64 || c->rank < 0
@@ -2242,7 +2240,7 @@ int onnx_edit_opset(onnx_edit *e, int opset)
 /* Gives an input or an output of a node another name. Returns 0 or -1. */
 static int onnx_rename(onnx_edit *e, int kind, int node, int k, const char *name)
 {
-    onnx_bytes b = { NULL, 0, 0, 0 };
+    onnx_bytes b = { { NULL, 0, 0 }, 0 };
     onnx_append(&b, name, strlen(name));
     return onnx_change_by(e, kind, node, k, &b);
 }
@@ -2280,7 +2278,7 @@ static void onnx_append_list(onnx_bytes *b, const onnx_new_attribute *a)
 /* Appends a new attribute to a NodeProto. */
 static void onnx_append_attribute(onnx_bytes *b, const onnx_new_attribute *a)
 {
-    onnx_bytes inner = { NULL, 0, 0, 0 };
+    onnx_bytes inner = { { NULL, 0, 0 }, 0 };
     onnx_append_text(&inner, 1, a->name);
     if (a->text) {
         onnx_append_text(&inner, 4, a->text);
@@ -2300,7 +2298,7 @@ static void onnx_append_attribute(onnx_bytes *b, const onnx_new_attribute *a)
 
 int onnx_edit_insert(onnx_edit *e, int before, const onnx_new_node *n)
 {
-    onnx_bytes node = { NULL, 0, 0, 0 }, field = { NULL, 0, 0, 0 };
+    onnx_bytes node = { { NULL, 0, 0 }, 0 }, field = { { NULL, 0, 0 }, 0 };
     int k;
     if (before < 0 || before > e->g->top.nodes)
         return -1;
@@ -2899,7 +2897,7 @@ static void onnx_put_raw(onnx_bytes *b, const onnx_fields *r)
 static void onnx_put_named(onnx_bytes *b, int field, deploy_span proto, int name_field,
                            deploy_span name)
 {
-    onnx_bytes inner = { NULL, 0, 0, 0 };
+    onnx_bytes inner = { { NULL, 0, 0 }, 0 };
     onnx_fields r = onnx_fields_of(proto);
     while (onnx_next(&r)) {
         if (onnx_field_is(&r, name_field, 2))
@@ -2936,7 +2934,7 @@ static void onnx_put_attribute(onnx_inliner *w, const onnx_function_call *in,
                                const onnx_attribute *a, onnx_bytes *b)
 {
     const onnx_attribute *meant = onnx_graph_meant(a, &in);
-    onnx_bytes inner = { NULL, 0, 0, 0 };
+    onnx_bytes inner = { { NULL, 0, 0 }, 0 };
     onnx_fields r;
     if (!meant)
         return;
@@ -2944,7 +2942,7 @@ static void onnx_put_attribute(onnx_inliner *w, const onnx_function_call *in,
     r = onnx_fields_of(meant->proto);
     while (onnx_next(&r)) {
         if (onnx_field_is(&r, 6, 2) && meant->graph) {
-            onnx_bytes graph = { NULL, 0, 0, 0 };
+            onnx_bytes graph = { { NULL, 0, 0 }, 0 };
             onnx_put_graph(w, in, meant->graph, &graph);
             onnx_append_message(&inner, 6, &graph);
         } else if (!onnx_field_is(&r, 1, 2)) {
@@ -2958,7 +2956,7 @@ static void onnx_put_attribute(onnx_inliner *w, const onnx_function_call *in,
 static void onnx_put_node(onnx_inliner *w, const onnx_function_call *in, const onnx_node *n,
                           onnx_bytes *b)
 {
-    onnx_bytes inner = { NULL, 0, 0, 0 };
+    onnx_bytes inner = { { NULL, 0, 0 }, 0 };
     onnx_fields r = onnx_fields_of(n->proto);
     int input = 0, output = 0, attribute = 0;
     while (onnx_next(&r)) {
@@ -2979,7 +2977,7 @@ static void onnx_put_node(onnx_inliner *w, const onnx_function_call *in, const o
 /* Writes a node that copies a value. */
 static void onnx_put_copy(onnx_bytes *b, deploy_span from, deploy_span to)
 {
-    onnx_bytes node = { NULL, 0, 0, 0 };
+    onnx_bytes node = { { NULL, 0, 0 }, 0 };
     onnx_put_span(&node, 1, from);
     onnx_put_span(&node, 2, to);
     onnx_append_text(&node, 4, "Identity");
@@ -3111,8 +3109,8 @@ static void onnx_put_opsets(onnx_bytes *b, const onnx_function *f)
         if (!onnx_field_is(&r, 9, 2))
             continue;
         domain = onnx_domain(onnx_text_of(r.in, 1));
-        model.p = b->p;
-        model.n = b->n;
+        model.p = b->to.p;
+        model.n = b->to.n;
         if (!onnx_declares(model, &domain))
             onnx_put_span(b, 8, r.in);
     }
@@ -3121,7 +3119,7 @@ static void onnx_put_opsets(onnx_bytes *b, const onnx_function *f)
 /* Writes the fields of the model to memory. */
 static void onnx_put_model(onnx_inliner *w, onnx_bytes *b)
 {
-    onnx_bytes graph = { NULL, 0, 0, 0 };
+    onnx_bytes graph = { { NULL, 0, 0 }, 0 };
     onnx_fields r = onnx_fields_of(w->g->file);
     int k;
     onnx_put_graph(w, NULL, &w->g->top, &graph);
@@ -3137,7 +3135,7 @@ static void onnx_put_model(onnx_inliner *w, onnx_bytes *b)
 
 lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *user, char *message)
 {
-    onnx_bytes b = { NULL, 0, 0, 0 };
+    onnx_bytes b = { { NULL, 0, 0 }, 0 };
     lgelu_status status = LGELU_OK;
     onnx_inliner w;
     deploy_out out;
@@ -3157,18 +3155,18 @@ lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *us
         status = deploy_refuse(message, LGELU_E_FILE,
                                "without its functions the file would have more than %d nodes",
                                (int64_t)ONNX_MOST_INLINED);
-    } else if (b.n > 0x7FFFFFFF) {
+    } else if (b.to.n > 0x7FFFFFFF) {
         status = deploy_refuse(message, LGELU_E_FILE,
                                "without its functions the file would have %z bytes, which protobuf "
                                "cannot hold",
-                               b.n);
+                               b.to.n);
     } else {
         deploy_begin(&out, write, user);
-        deploy_bytes(&out, b.p, b.n);
+        deploy_bytes(&out, b.to.p, b.to.n);
         if (deploy_end(&out))
             status = deploy_refuse(message, LGELU_E_FILE, "the file could not be written");
     }
-    free(b.p);
+    free(b.to.p);
     free(w.name);
     onnx_edit_end(w.edit);
     return status;

@@ -214,6 +214,9 @@ void onnx_graph_reads(const onnx_graph *g, const onnx_node *n, void see(int valu
    none, several, or the value is an output. */
 int onnx_graph_only_reader(const onnx_graph *g, int value);
 
+/* Returns whether a node has a subgraph as an attribute, as If, Loop and Scan have. */
+int onnx_graph_inside(const onnx_node *n);
+
 /* Returns the function of the model that a node calls, or NULL. */
 const onnx_function *onnx_graph_called(const onnx_graph *g, const onnx_node *n);
 

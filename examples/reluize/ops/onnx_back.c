@@ -55,16 +55,6 @@ static int onnx_back_reads(const onnx_back_rule *rule, int k)
 
 /* ---- [2] PLAN ---- */
 
-static int onnx_back_has_graph(const onnx_node *n)
-{
-    int k;
-    for (k = 0; k < n->attributes; k++) {
-        if (n->attribute[k].graph)
-            return 1;
-    }
-    return 0;
-}
-
 /* Calls see(value, user) for each read of a value by a node, in its subgraphs too. */
 static void onnx_back_each_read(const onnx_node *n, void see(int value, void *user), void *user)
 {
@@ -179,7 +169,7 @@ static void onnx_back_plan_back(onnx_back *b, const unsigned char *depends)
             passes |= n->input[k] >= 0 && depends[n->input[k]];
         if (!arrives || !passes || !b->needed[i])
             continue;
-        if (!onnx_back_has_graph(n) && !onnx_graph_called(g, n))
+        if (!onnx_graph_inside(n) && !onnx_graph_called(g, n))
             b->rule[i] = onnx_back_rule_of(n);
         if (!b->rule[i]) {
             if (!onnx_back_is_flat(n))

@@ -1003,11 +1003,7 @@ static int onnx_run_is_constant(const onnx_run *r, const onnx_node *n)
         if (n->input[k] >= 0 && !r->constant[n->input[k]])
             return 0;
     }
-    for (k = 0; k < n->attributes; k++) {
-        if (n->attribute[k].graph)
-            return 0;
-    }
-    return onnx_run_is_pure(n);
+    return !onnx_graph_inside(n) && onnx_run_is_pure(n);
 }
 
 int onnx_run_lacks_memory(const onnx_run *r) { return strstr(r->message, "out of memory") != NULL; }

@@ -693,11 +693,14 @@ static void onnx_conv_in_double(const conv_plan *p, const double *x, const doubl
     }
 }
 
-/* Reads and checks the shapes of a convolution; dim receives the shape of y. Returns 0 or -1. */
-static int onnx_conv_begin(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight,
-                           const onnx_tensor *bias, conv_plan *p, int64_t *dim)
+/* Reads and checks the shapes of a convolution, or of a transposed one, whose windows are those of
+   the convolution that it transposes; dim receives the shape of y. Returns 0 or -1. */
+static int onnx_conv_begin(onnx_call *c, int transposed, const onnx_tensor *x,
+                           const onnx_tensor *weight, const onnx_tensor *bias, conv_plan *p,
+                           int64_t *dim)
 {
     const int64_t groups = onnx_int(c, "group", 1);
+    int64_t x_channels, y_channels;
     int k;
     memset(p, 0, sizeof *p);
     if (weight->rank != x->rank || x->rank < 3)
@@ -705,12 +708,15 @@ static int onnx_conv_begin(onnx_call *c, const onnx_tensor *x, const onnx_tensor
                                 "expected an image and weights of as many dimensions, at least 3; "
                                 "found %d and %d",
                                 (int64_t)x->rank, (int64_t)weight->rank);
-    if (groups < 1 || weight->dim[0] % groups || weight->dim[1] * groups != x->dim[1])
+    x_channels = transposed ? weight->dim[0] : weight->dim[1] * groups;
+    y_channels = transposed ? weight->dim[1] * groups : weight->dim[0];
+    if (groups < 1 || weight->dim[0] % groups || x_channels != x->dim[1])
         return onnx_refuse_call(c, "%d channels do not fit weights of (%d, %d, ...) in %d groups",
                                 x->dim[1], weight->dim[0], weight->dim[1], groups);
-    if (bias && bias->count != (size_t)weight->dim[0])
-        return onnx_refuse_call(c, "expected %d biases, found %z", weight->dim[0], bias->count);
-    p->dims = onnx_windows(c, x, weight, p->w);
+    if (bias && bias->count != (size_t)y_channels)
+        return onnx_refuse_call(c, "expected %d biases, found %z", y_channels, bias->count);
+    p->dims =
+        transposed ? onnx_transposed_windows(c, x, weight, p->w) : onnx_windows(c, x, weight, p->w);
     if (p->dims < 0)
         return -1;
     p->groups = (size_t)groups;
@@ -722,9 +728,9 @@ static int onnx_conv_begin(onnx_call *c, const onnx_tensor *x, const onnx_tensor
     p->taps = onnx_windows_size(p->w, p->dims);
     p->per_row = 1;
     dim[0] = x->dim[0];
-    dim[1] = weight->dim[0];
+    dim[1] = y_channels;
     for (k = 0; k < p->dims; k++)
-        dim[2 + k] = p->w[k].out;
+        dim[2 + k] = transposed ? p->w[k].in : p->w[k].out;
     return 0;
 }
 
@@ -793,7 +799,7 @@ static int onnx_conv_float(onnx_call *c)
     int64_t dim[ONNX_MOST_RANK];
     conv_plan plan;
     if (onnx_conv_check_types(c)
-        || onnx_conv_begin(c, c->in[0], c->in[1], onnx_in_of(c, 2), &plan, dim))
+        || onnx_conv_begin(c, 0, c->in[0], c->in[1], onnx_in_of(c, 2), &plan, dim))
         return -1;
     if (!onnx_conv_inputs(c, onnx_layer_in, part, 3))
         y = onnx_tensor_make(c->run, part[0]->type, 2 + plan.dims, dim);
@@ -814,7 +820,7 @@ static onnx_tensor *onnx_conv_whole(onnx_call *c, int at_w, int zero_x, int zero
     onnx_tensor *x, *w, *y = NULL;
     int64_t dim[ONNX_MOST_RANK];
     conv_plan plan;
-    if (onnx_conv_begin(c, image, weight, bias, &plan, dim))
+    if (onnx_conv_begin(c, 0, image, weight, bias, &plan, dim))
         return NULL;
     *pixels = plan.pixels;
     x = onnx_layer_offset(c, image, onnx_in_of(c, zero_x), image->count + 1);
@@ -995,47 +1001,13 @@ static int onnx_conv_transposed_run(onnx_call *c, const conv_plan *p)
     return failed ? -1 : 0;
 }
 
-static int onnx_conv_transposed_begin(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight,
-                                      const onnx_tensor *bias, conv_plan *p, int64_t *dim)
-{
-    const int64_t groups = onnx_int(c, "group", 1);
-    int k;
-    memset(p, 0, sizeof *p);
-    if (weight->rank != x->rank || x->rank < 3)
-        return onnx_refuse_call(c,
-                                "expected an image and weights of as many dimensions, at least 3; "
-                                "found %d and %d",
-                                (int64_t)x->rank, (int64_t)weight->rank);
-    if (groups < 1 || weight->dim[0] % groups || weight->dim[0] != x->dim[1])
-        return onnx_refuse_call(c, "%d channels do not fit weights of (%d, ...) in %d groups",
-                                x->dim[1], weight->dim[0], groups);
-    if (bias && bias->count != (size_t)(weight->dim[1] * groups))
-        return onnx_refuse_call(c, "expected %d biases, found %z", weight->dim[1] * groups,
-                                bias->count);
-    p->dims = onnx_transposed_windows(c, x, weight, p->w);
-    if (p->dims < 0)
-        return -1;
-    p->groups = (size_t)groups;
-    p->images = (size_t)x->dim[0];
-    p->in = (size_t)weight->dim[1];
-    p->out = (size_t)(weight->dim[0] / groups);
-    p->pixels = onnx_windows_out(p->w, p->dims);
-    p->x_pixels = onnx_windows_in(p->w, p->dims);
-    p->taps = onnx_windows_size(p->w, p->dims);
-    dim[0] = x->dim[0];
-    dim[1] = weight->dim[1] * groups;
-    for (k = 0; k < p->dims; k++)
-        dim[2 + k] = p->w[k].in;
-    return 0;
-}
-
 static int onnx_conv_transposed(onnx_call *c)
 {
     onnx_tensor *part[3], *y = NULL;
     int64_t dim[ONNX_MOST_RANK];
     conv_plan plan;
     if (onnx_conv_check_types(c)
-        || onnx_conv_transposed_begin(c, c->in[0], c->in[1], onnx_in_of(c, 2), &plan, dim))
+        || onnx_conv_begin(c, 1, c->in[0], c->in[1], onnx_in_of(c, 2), &plan, dim))
         return -1;
     if (!onnx_conv_inputs(c, onnx_as_float, part, 3))
         y = onnx_tensor_make(c->run, ONNX_F32, 2 + plan.dims, dim);
@@ -1239,7 +1211,7 @@ static int onnx_conv_deform(onnx_call *c)
     conv_plan plan;
     conv_deformed d;
     int failed;
-    if (onnx_need(c, 3) || onnx_conv_begin(c, in, c->in[1], onnx_in_of(c, 3), &plan, dim))
+    if (onnx_need(c, 3) || onnx_conv_begin(c, 0, in, c->in[1], onnx_in_of(c, 3), &plan, dim))
         return -1;
     if (plan.dims != 2 || !onnx_is_float(in->type) || shared < 1 || in->dim[1] % shared)
         return onnx_refuse_call(

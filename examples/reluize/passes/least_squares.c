@@ -222,24 +222,14 @@ static size_t least_order(const least_squares *p)
 
 static size_t least_tiles(const least_shape *s) { return s->blocks * (s->blocks + 1) / 2; }
 
-/* The next `count` elements of the memory; NULL while sizes are only added up. */
-static void *least_part(unsigned char *base, size_t *used, size_t count, size_t size)
-{
-    void *p = base ? base + *used : NULL;
-    const size_t bytes = deploy_times(count, size);
-    *used = deploy_plus(*used, deploy_plus(bytes, 63) < bytes ? bytes
-                                                              : (deploy_plus(bytes, 63) / 64) * 64);
-    return p;
-}
-
 static double *least_doubles(unsigned char *base, size_t *used, size_t count)
 {
-    return (double *)least_part(base, used, count, sizeof(double));
+    return (double *)deploy_part(base, used, count, sizeof(double));
 }
 
 static float *least_floats(unsigned char *base, size_t *used, size_t rows, size_t count)
 {
-    return (float *)least_part(base, used, deploy_times(rows, count), sizeof(float));
+    return (float *)deploy_part(base, used, deploy_times(rows, count), sizeof(float));
 }
 
 static size_t least_lay(least_squares *p, unsigned char *base)

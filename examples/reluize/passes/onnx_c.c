@@ -121,11 +121,7 @@ const char *onnx_c_type(int type)
 static int onnx_c_node_is_known(const onnx_c *c, const onnx_node *n)
 {
     int k;
-    for (k = 0; k < n->attributes; k++) {
-        if (n->attribute[k].graph)
-            return 0;
-    }
-    if (!onnx_run_is_pure(n))
+    if (onnx_graph_inside(n) || !onnx_run_is_pure(n))
         return 0;
     if (!n->domain.n && (onnx_is(&n->op, "Shape") || onnx_is(&n->op, "Size")))
         return 1;

@@ -571,16 +571,6 @@ static onnx_tensor **onnx_relu_outer(const struct onnx_relu_space *s, size_t b, 
     return all;
 }
 
-static int onnx_relu_holds_graph(const onnx_node *n)
-{
-    int k;
-    for (k = 0; k < n->attributes; k++) {
-        if (n->attribute[k].graph)
-            return 1;
-    }
-    return 0;
-}
-
 /* Evaluates a node in a stream. Its outputs become out[node->outputs]. Returns 0 or -1. */
 static int onnx_relu_evaluate(struct onnx_relu_space *s, size_t b, int node, onnx_relu_stream where,
                               onnx_tensor **out)
@@ -591,7 +581,7 @@ static int onnx_relu_evaluate(struct onnx_relu_space *s, size_t b, int node, onn
     lgelu_status status = LGELU_E_MEMORY;
     int k;
     in = (const onnx_tensor **)calloc((size_t)n->inputs + 1, sizeof *in);
-    if (onnx_relu_holds_graph(n))
+    if (onnx_graph_inside(n))
         outer = merged = onnx_relu_outer(s, b, where != ONNX_RELU_ORIGINAL);
     for (k = 0; in && k < n->inputs; k++) {
         const int v = n->input[k];

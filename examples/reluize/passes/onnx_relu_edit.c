@@ -76,24 +76,15 @@ static void onnx_relu_put(onnx_relu_file *f, int node, int k, const onnx_tensor 
 static void onnx_relu_put_behind(onnx_relu_file *f, const onnx_relu_matrix *m)
 {
     char old[ONNX_RELU_NAME], product[ONNX_RELU_NAME], bias[ONNX_RELU_NAME], name[ONNX_RELU_NAME];
-    const char *in[2], *out[1];
-    onnx_new_node n;
+    const char *in[2];
     onnx_rewrite_name(&f->r, m->y, old);
     onnx_rewrite_new_name(&f->r, m->y, "product", product);
     onnx_rewrite_new_name(&f->r, m->y, "sum", name);
     onnx_relu_add_tensor(f, m->new_bias, m->y, "bias", bias);
     in[0] = product;
     in[1] = bias;
-    out[0] = old;
-    memset(&n, 0, sizeof n);
-    n.name = name;
-    n.op = "Add";
-    n.input = in;
-    n.inputs = 2;
-    n.output = out;
-    n.outputs = 1;
     f->r.failed |= onnx_edit_output(f->r.edit, m->node, 0, product) != 0;
-    f->r.failed |= onnx_edit_insert(f->r.edit, m->node + 1, &n) != 0;
+    onnx_rewrite_insert(&f->r, m->node + 1, name, "Add", in, 2, old);
 }
 
 static void onnx_relu_put_matrix(onnx_relu_file *f, const onnx_relu_matrix *m)
@@ -117,23 +108,14 @@ static void onnx_relu_put_matrix(onnx_relu_file *f, const onnx_relu_matrix *m)
 static void onnx_relu_insert(onnx_relu_file *f, const onnx_gate *gate, const char *op,
                              const char *x, const char *constant, char *out, int is_given)
 {
-    const char *in[2], *outs[1];
+    const char *in[2];
     char name[ONNX_RELU_NAME];
-    onnx_new_node n;
     if (!is_given)
         onnx_rewrite_new_name(&f->r, gate->output, op, out);
     onnx_rewrite_new_name(&f->r, gate->output, "node", name);
     in[0] = x;
     in[1] = constant;
-    outs[0] = out;
-    memset(&n, 0, sizeof n);
-    n.name = name;
-    n.op = op;
-    n.input = in;
-    n.inputs = constant ? 2 : 1;
-    n.output = outs;
-    n.outputs = 1;
-    f->r.failed |= onnx_edit_insert(f->r.edit, gate->node, &n) != 0;
+    onnx_rewrite_insert(&f->r, gate->node, name, op, in, constant ? 2 : 1, out);
 }
 
 static int onnx_relu_all(const float *x, size_t n, float value)

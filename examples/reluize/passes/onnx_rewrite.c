@@ -79,6 +79,20 @@ void onnx_rewrite_add(onnx_rewrite *r, const char *name, int type, int rank, con
     r->failed |= onnx_edit_add(r->edit, &c) != 0;
 }
 
+void onnx_rewrite_insert(onnx_rewrite *r, int before, const char *name, const char *op,
+                         const char *const *input, int inputs, const char *output)
+{
+    onnx_new_node n;
+    memset(&n, 0, sizeof n);
+    n.name = name;
+    n.op = op;
+    n.input = input;
+    n.inputs = inputs;
+    n.output = &output;
+    n.outputs = 1;
+    r->failed |= onnx_edit_insert(r->edit, before, &n) != 0;
+}
+
 void onnx_rewrite_input(onnx_rewrite *r, int node, int k, const char *name)
 {
     const onnx_node *n = r->graph->top.node + node;

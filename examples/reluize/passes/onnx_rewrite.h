@@ -46,6 +46,9 @@ void onnx_rewrite_new_name(onnx_rewrite *r, int value, const char *what, char *n
 /* Adds an initializer. */
 void onnx_rewrite_add(onnx_rewrite *r, const char *name, int type, int rank, const int64_t *dim,
                       const void *data);
+/* Inserts a node without attributes before another one. name may be "". */
+void onnx_rewrite_insert(onnx_rewrite *r, int before, const char *name, const char *op,
+                         const char *const *input, int inputs, const char *output);
 /* Makes input k of a node another value. */
 void onnx_rewrite_input(onnx_rewrite *r, int node, int k, const char *name);
 /* Removes a node. */
