@@ -5581,7 +5581,8 @@ static void lgelu__linear_backward(lgelu__job *p)
      3. [1]: the declarations of its six public functions, lgelu_elu_forward and the others, and
         the rows of its claims.
    In examples
-     4. network/onnx_out.c: the operators of a file, which test_onnx evaluates.
+     4. network/onnx_out.c: the operators of a file. A network with the gate in tools/onnx_nets.c of
+        tests, which test_onnx evaluates.
    In tests
      5. tools/reference_net.h: the formula in double. The tests that walk the table train and
         compare the gate from then on: test_network.c, test_exceptions.c, fuzz_network.c.

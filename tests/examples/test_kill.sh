@@ -146,7 +146,7 @@ if $CC -std=c99 $WARNINGS -Werror $out/holder.c -o $out/holder; then
     mkfifo $out/go
     $out/holder $out/run/a.gpt < $out/go > $out/held &
     exec 3> $out/go
-    while [ ! -s $out/held ]; do sleep 0.05; done
+    wait_until [ -s $out/held ]
     ln -s ../text.txt $out/run/a.gpt.lgelu1.part
     mkfifo $out/run/a.gpt.lgelu2.part
     run_gpt $out/run > $out/out 2> $out/err

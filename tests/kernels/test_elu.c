@@ -6,27 +6,24 @@
 #include "lgelu.h"
 #include "tools/bits.h"
 #include "tools/check.h"
+#include "tools/element.h"
 #include "tools/isa.h"
 #include <math.h>
 #include <stdlib.h>
 
 enum { COUNT = 4096 };
 
-static int same(float a, float b) { return to_bits(a) == to_bits(b); }
-
-static float elu(float x)
+static double backward(float *dx, const float *dy, const float *x, size_t n)
 {
-    float y;
-    lgelu_elu_forward(&y, &x, 1);
-    return y;
+    lgelu_elu_backward(dx, dy, x, n);
+    return 0;
 }
 
-static float slope(float dy, float x)
-{
-    float dx;
-    lgelu_elu_backward(&dx, &dy, &x, 1);
-    return dx;
-}
+static const element_kernels kernels = { "ELU", lgelu_elu_forward, backward };
+
+static float elu(float x) { return element_value(&kernels, x); }
+
+static float slope(float dy, float x) { return element_slope(&kernels, dy, x); }
 
 static void special_values(const char *isa)
 {
@@ -75,7 +72,6 @@ static void small_products(const char *isa)
     check(most > 0.5 && most < 2, name, "%.3f ulp", most);
 }
 
-/* Elements of every kind beside each other: each has the bits that it has alone. */
 static void neighbours(const char *isa)
 {
     static const uint32_t odd[] = { 0,          0x80000000, 1,          0x80000003, 0xB2FFFFFF,
@@ -83,68 +79,14 @@ static void neighbours(const char *isa)
                                     0xC2200000, 0xC2200001, 0xC2B00000, 0xC3480000, 0x7F000000,
                                     0xFF000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00001 };
     static const uint32_t gradient[] = { 0x3F800000, 0, 0x0D000000, 0x80000007, 0x7F7FFFFF };
-    enum { ODD = sizeof odd / sizeof *odd, GRADIENTS = sizeof gradient / sizeof *gradient };
-    char name[96];
-    int good = 1;
-    for (size_t i = 0; i < ODD * ODD * GRADIENTS; i++) {
-        for (size_t distance = 1; distance <= 16; distance *= 2) {
-            float in[32], d[32], y[32], dx[32];
-            for (size_t q = 0; q < 32; q++)
-                in[q] = d[q] = q % 2 ? 0.75f : -0.75f;
-            in[3] = from_bits(odd[i % ODD]);
-            in[3 + distance] = from_bits(odd[i / ODD % ODD]);
-            d[3 + distance] = from_bits(gradient[i / ODD / ODD]);
-            lgelu_elu_forward(y, in, 32);
-            lgelu_elu_backward(dx, d, in, 32);
-            for (size_t q = 0; q < 32; q++)
-                good &= same(y[q], elu(in[q])) && same(dx[q], slope(d[q], in[q]));
-        }
-    }
-    snprintf(name, sizeof name, "ELU: odd neighbours, %s", isa);
-    check(good, name, "the bits of an element depend on one beside it");
+    element_neighbours(&kernels, odd, sizeof odd / sizeof *odd, gradient,
+                       sizeof gradient / sizeof *gradient, isa);
 }
 
-/* Every length up to 67 at every offset, in place and not; nothing beyond n is written. */
-static void edges(const char *isa)
+static long double exact(double x, double of)
 {
-    float in[80], gradient[80], out[96];
-    char name[96];
-    int good = 1;
-    for (size_t i = 0; i < 80; i++) {
-        in[i] = (float)((int)(i * 37 % 80) - 40) * (i % 5 ? 0.11f : 3);
-        gradient[i] = (float)((int)(i * 11 % 13) - 6);
-    }
-    for (size_t n = 0; n <= 67; n++) {
-        for (size_t o = 0; o < 16 && o + n <= 80; o++) {
-            for (int way = 0; way < 3; way++) {
-                for (size_t i = 0; i < 96; i++)
-                    out[i] = 77;
-                if (way)
-                    memcpy(out + 8, (way == 1 ? in : gradient) + o, n * sizeof *out);
-                if (way == 2)
-                    lgelu_elu_backward(out + 8, out + 8, in + o, n);
-                else
-                    lgelu_elu_forward(out + 8, way ? out + 8 : in + o, n);
-                for (size_t i = 0; i < 96; i++) {
-                    const size_t k = (o + i + 72) % 80;
-                    const float want = way == 2 ? slope(gradient[k], in[k]) : elu(in[k]);
-                    good &= same(out[i], i >= 8 && i < 8 + n ? want : 77);
-                }
-            }
-        }
-    }
-    snprintf(name, sizeof name, "ELU: elements alone and in arrays, %s", isa);
-    check(good, name, "an element depends on its place, or a neighbour was written");
-}
-
-static double half_value(int bf16, uint16_t h)
-{
-    float x;
-    if (bf16)
-        lgelu_from_bf16(&x, &h, 1);
-    else
-        lgelu_from_f16(&x, &h, 1);
-    return (double)x;
+    (void)of;
+    return x < 0 ? expm1l((long double)x) : (long double)x;
 }
 
 /* All 65,536 inputs. The result must be the 16-bit value nearest to the exact one. */
@@ -152,36 +94,16 @@ static uint64_t halves(const char *isa, uint64_t hash)
 {
     enum { ALL = 65536 };
     static uint16_t x[ALL], y[ALL], dx[ALL], ones[ALL];
-    char name[96];
     for (int bf16 = 0; bf16 < 2; bf16++) {
-        int wrong = 0, at = 0;
         for (int i = 0; i < ALL; i++) {
             x[i] = (uint16_t)i;
             ones[i] = bf16 ? 0x3F80 : 0x3C00;
         }
         (bf16 ? lgelu_elu_forward_bf16 : lgelu_elu_forward_f16)(y, x, ALL);
         (bf16 ? lgelu_elu_backward_bf16 : lgelu_elu_backward_f16)(dx, ones, x, ALL);
-        for (int i = 0; i < ALL; i++) {
-            const double a = half_value(bf16, x[i]), got = half_value(bf16, y[i]);
-            const long double want = a < 0 ? expm1l((long double)a) : (long double)a,
-                              away = fabsl((long double)got - want) * (1 - 1e-9L);
-            if (a != a) {
-                wrong += got == got;
-                continue;
-            }
-            for (int step = -1; step <= 1 && fabs(a) < 1e30; step += 2) {
-                const double next = half_value(bf16, (uint16_t)(y[i] + step));
-                if (next == next && fabsl((long double)next - want) < away) {
-                    wrong++;
-                    at = i;
-                }
-            }
-        }
+        element_nearest("ELU", bf16, y, exact, 0, 0, isa);
         hash = hash_halves(hash, y, ALL);
         hash = hash_halves(hash, dx, ALL);
-        snprintf(name, sizeof name, "%s, ELU of all inputs is the nearest, %s",
-                 bf16 ? "bf16" : "f16", isa);
-        check(!wrong, name, "%d are not, the last of them %04x", wrong, (unsigned)at);
     }
     return hash;
 }
@@ -273,22 +195,16 @@ int main(void)
     network();
     for (int isa = 0; isa <= best; isa++) {
         const char *set = lgelu_isa_name(isa);
-        char name[96];
         uint64_t h[2];
         if (lgelu_isa_limit(isa) != isa)
             continue;
         special_values(set);
         small_products(set);
         neighbours(set);
-        edges(set);
+        element_edges(&kernels, set);
         h[0] = bits_of_everything();
         h[1] = halves(set, HASH_START);
-        for (int k = 0; k < 2; k++) {
-            snprintf(name, sizeof name, "ELU%s: recorded bits, %s", k ? " on 16-bit values" : "",
-                     set);
-            check(h[k] == recorded[k], name, "%016llx, not %016llx", (unsigned long long)h[k],
-                  (unsigned long long)recorded[k]);
-        }
+        element_recorded("ELU", h, recorded, set);
     }
     return check_end();
 }

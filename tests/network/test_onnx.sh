@@ -368,7 +368,7 @@ else echo "skip reluize: a full disk at the last file: no /dev/full"; fi
 echo old > $out/old.onnx
 $out/reluize $model --data $out/table.csv -o $out/old.onnx --epochs 1000000 2> $out/stderr &
 job=$!
-for i in $(seq 60); do grep -q 'fine-tuned: ' $out/stderr && break; sleep 1; done
+wait_until grep -q 'fine-tuned: ' $out/stderr
 kill -TERM $job
 wait $job
 [ $? = 130 ] && [ "$(cat $out/old.onnx)" = old ] && [ "$(ls $out | grep 'old.onnx' | tr '\n' ' ')" = "old.onnx old.onnx.distil " ]

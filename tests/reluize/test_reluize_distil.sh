@@ -18,11 +18,7 @@ verdict $? "a figure of the run is there, and its state is gone"
 
 # The same on two threads, interrupted after the first measurement.
 OMP_NUM_THREADS=2 $run -o $out/part.onnx > $out/part.txt 2> $out/part.err &
-n=0
-until grep -q '^distilled' $out/part.err || [ $n -ge 3000 ]; do
-    sleep 0.1
-    n=$((n + 1))
-done
+wait_until grep -q '^distilled' $out/part.err
 kill -INT $!
 wait $!
 if [ ! -s $out/part.onnx.distil ]; then echo "skip an interrupted run: it had ended before"
@@ -53,12 +49,14 @@ cmp $out/labelled.onnx $out/labelled_2.onnx
 verdict $? "--epochs: the same bytes on two threads"
 
 # Interrupted while the conversion is trained: the cold swap, which is finished, is not trained again.
+# is_in_second_run: whether one run of training has ended and the last line of progress is of a later one
+is_in_second_run()
+{
+    grep -q '100 %' $out/part.err && tail -n 1 $out/part.err > $out/progress &&
+        grep -q ': [1-9][0-9]* %, step' $out/progress && ! grep -q '100 %' $out/progress
+}
 $(echo "$labelled" | sed 's/ --quiet//') --rival -o $out/labelled_2.onnx > $out/labelled.txt 2> $out/part.err &
-n=0
-until [ "$(grep -c '100 %' $out/part.err)" -ge 1 ] && tail -n 1 $out/part.err | grep -q ': [1-9][0-9]* %, step' && ! tail -n 1 $out/part.err | grep -q '100 %' || [ $n -ge 3000 ]; do
-    sleep 0.1
-    n=$((n + 1))
-done
+wait_until is_in_second_run
 kill -INT $!
 wait $!
 if [ ! -s $out/labelled_2.onnx.distil ]; then echo "skip an interrupted run with labels: it had ended before"

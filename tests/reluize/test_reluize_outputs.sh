@@ -106,10 +106,7 @@ verdict $? "the same network with two threads, and whatever is written early" "$
 rm -f $out/out.onnx
 $out/reluize $out/large.onnx --data $out/large.npy -o $out/out.onnx --early 0 > $out/text 2> $out/stderr &
 job=$!
-for wait in $(seq 600); do
-    [ -s $out/out.onnx ] && break
-    sleep 0.1
-done
+wait_until [ -s $out/out.onnx ]
 kill -INT $job
 wait $job
 [ $? -eq 130 ] && tail -n 1 $out/stderr | grep -q 'is the nearest network so far: ' && $onnx -c "

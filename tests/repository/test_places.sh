@@ -23,7 +23,7 @@ missing()
 compiles()
 {
     $cc -std=c99 -Wall -Wextra -I. "$@" 2>&1 | sed -nE 's/^([^ ]*:[0-9]+):[0-9]+: ([a-z]* )?(error|warning): /\1: /p' |
-        sed -E 's/^[^ ]*lgelu\.h:[0-9]+:/lgelu.h:/; s/ (\(first use|here \(not).*/ /; s/; did you mean.*//; s/(lgelu__order_of_)[A-Z_]*/\1.../' |
+        sed -E 's/^[^ ]*lgelu\.h:[0-9]+:/lgelu.h:/; s/ (\(first use|here \(not).*/ /; s/; did you mean.*//; s/(lgelu__order_of_)[A-Z0-9_]*/\1.../' |
         sort -u > $dir/messages
     [ -s $dir/messages ] || { echo "ok the compiler misses nothing in $1"; return; }
     while read -r message; do missing "$message"; done < $dir/messages
@@ -42,12 +42,12 @@ LGELU_GATES(GATE)
 LGELU_LAYERS(LAYER)
 #define CLAIM(kernel, ulp, units) claim kernel;
 END
-claims=$(sed -n 's/^#define \(LGELU_[A-Z_]*CLAIMS[A-Z_]*\)(X).*/\1/p' ../lgelu.h)
+claims=$(sed -n 's/^#define \(LGELU_[A-Z0-9_]*CLAIMS[A-Z0-9_]*\)(X).*/\1/p' ../lgelu.h)
 for name in $claims; do echo "$name(CLAIM)"; done >> $dir/tables.c
 $cc -E -P $dir/tables.c | tr '\n' ' ' | tr ';' '\n' | sed 's/^ *//' > $dir/tables
-gates=$(sed -n 's/^gate \([A-Z_]*\) .*/\1/p' $dir/tables)
-families=$(sed -n 's/^gate [A-Z_]* \([a-z_]*\) *$/\1/p' $dir/tables | grep -vxE 'phi|custom' | sort -u)
-layers=$(sed -n 's/^layer \([A-Z_]*\) .*/\1/p' $dir/tables)
+gates=$(sed -n 's/^gate \([A-Z0-9_]*\) .*/\1/p' $dir/tables)
+families=$(sed -n 's/^gate [A-Z0-9_]* \([a-z0-9_]*\) *$/\1/p' $dir/tables | grep -vxE 'phi|custom' | sort -u)
+layers=$(sed -n 's/^layer \([A-Z0-9_]*\) .*/\1/p' $dir/tables)
 # has_trait KIND TRAIT: whether a kind of layer has it
 has_trait() { grep -q "^layer $1 .*LGELU_TRAIT_$2\>" $dir/tables; }
 public=$(sed -n 's/.*\<public [^(]*\<\(lgelu_[a-z0-9_]*\)(.*/\1/p' $dir/tables)
@@ -75,6 +75,10 @@ calls()
 
 # ---- gates ----
 calls kernels/sweep.c $claims
+for gate in $gates; do
+    # A custom gate has no operator of a file.
+    [ $gate = CUSTOM ] || grep -qw LGELU_GATE_$gate tools/onnx_nets.c tools/nets.h || missing "tools/onnx_nets.c has no network with LGELU_GATE_$gate"
+done
 for family in $families; do
     for kernel in forward dx; do grep -q "^claim ${family}_$kernel *$" $dir/tables || missing "lgelu.h has no claim for ${family}_$kernel"; done
     both="lgelu_${family}_forward lgelu_${family}_backward"
@@ -88,7 +92,12 @@ done
 # KIND and builder of each row of fuzz_network's list, which has a row for every kind
 awk '/^#define LIST_OF_BUILDERS/ { inside = 1 } inside && /clang-format on/ { exit } inside' fuzz/fuzz_network.c | tr -d '\\\n' |
     sed 's/ X(/\
-X(/g' | sed -n 's/^X([A-Z_]*, *\([A-Z_]*\), .*\<\(lgelu_[a-z_]*\)(net.*/\1 \2/p' | grep -v lgelu_net_ > $dir/builders
+X(/g' | sed -n 's/^X([A-Z0-9_]*, *\([A-Z0-9_]*\), .*\<\(lgelu_[a-z0-9_]*\)(net.*/\1 \2/p' | grep -v lgelu_net_ > $dir/builders
+# A builder that has a row is called only where a program of calls is drawn, by the name of its row.
+sed '/^#define LIST_OF_BUILDERS/,/clang-format on/d' fuzz/fuzz_network.c > $dir/fuzz_network.c
+for builder in $(sed -n '/^#define LIST_OF_BUILDERS/,/clang-format on/s/^    X(\([A-Z0-9_]*\),.*/\1/p' fuzz/fuzz_network.c); do
+    grep -qw "$builder" $dir/fuzz_network.c || missing "fuzz/fuzz_network.c draws no call of its builder $builder"
+done
 # the kinds that only whole networks bring into some of these tests
 cat >> $dir/builders << 'END'
 EMBEDDING lgelu_gpt

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_gates_other: the gates of examples/study/gates_other.h. Swish whose β is negative against
-   long double; as gates of a network: gradients, the learned λ beside the header's, 16 bits, the
+   test_gates_other: the gates of examples/study/gates_other.h. Swish whose β is negative, in
+   double; as gates of a network: gradients, the learned λ beside the header's, 16 bits, the
    stochastic gate.
 
        cc -std=c99 -O2 -I.. test_gates_other.c tools/lgelu.c -lm -o test_gates_other &&

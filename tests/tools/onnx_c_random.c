@@ -12,7 +12,7 @@
    more than half a step are counted, and by how many steps they differ at most. */
 #define _DEFAULT_SOURCE
 #include "onnx_c.h"
-#include "output.h"
+#include "case_file.h"
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -36,28 +36,6 @@ static double most_apart, most_steps;
 static long written, refused, differ, broken;
 static const char *folder;
 static char compiler[4096];
-
-typedef struct {
-    const unsigned char *p;
-    size_t n, at;
-} source;
-
-static const unsigned char *take(source *s, size_t n)
-{
-    const unsigned char *p = s->p + s->at;
-    if (n > s->n - s->at) {
-        fprintf(stderr, "a file of cases ends too early\n");
-        exit(2);
-    }
-    s->at += n;
-    return p;
-}
-
-static uint32_t whole(source *s)
-{
-    const unsigned char *p = take(s, 4);
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
 
 static int put(const void *data, size_t bytes, void *user)
 {
@@ -339,51 +317,22 @@ static one_case open_model(const void *model, size_t n)
     return c;
 }
 
-/* Reads the tensors of a case; those that are inputs of the graph are set later. */
-static void read_case(source *s)
+static void try_case(case_file *file)
 {
-    enum { MOST = 256 };
-    static struct {
-        char name[256];
-        int type, rank;
-        int64_t dim[ONNX_MOST_RANK];
-        const unsigned char *data;
-        size_t bytes;
-    } in[MOST];
-    const int count = (int)whole(s);
-    const unsigned char *model;
-    size_t n;
-    one_case c;
+    case_graph g = case_read_graph(file);
+    const one_case c = open_model(g.model.p, g.model.n);
     int k;
-    for (k = 0; k < count; k++) {
-        const uint32_t length = whole(s);
-        int64_t bytes;
-        memcpy(in[k].name, take(s, length), length);
-        in[k].name[length] = 0;
-        in[k].type = (int)whole(s);
-        in[k].rank = (int)whole(s);
-        memcpy(in[k].dim, take(s, 8 * (size_t)in[k].rank), 8 * (size_t)in[k].rank);
-        memcpy(&bytes, take(s, 8), 8);
-        in[k].bytes = (size_t)bytes;
-        in[k].data = take(s, (size_t)bytes);
+    for (k = 0; c.run && k < g.inputs.count; k++) {
+        const case_tensor *t = g.inputs.of + k;
+        onnx_run_set(c.run, case_value(c.graph, t), case_make(c.run, t));
     }
-    n = whole(s);
-    model = take(s, n);
-    take(s, whole(s));
-    c = open_model(model, n);
-    if (!c.run)
-        return;
-    for (k = 0; k < count; k++) {
-        const int v = onnx_graph_find(c.graph, in[k].name);
-        onnx_tensor *x = onnx_tensor_make(c.run, in[k].type, in[k].rank, in[k].dim);
-        memcpy(x->data, in[k].data, in[k].bytes);
-        onnx_run_set(c.run, v, x);
-    }
-    write_case(c);
+    free(g.inputs.of);
+    if (c.run)
+        write_case(c);
 }
 
 /* One model, whose open dimensions are 1, with drawn inputs. */
-static void read_model(const char *path)
+static void try_model(const char *path)
 {
     size_t bytes, i;
     unsigned char *file = output_read(path, &bytes);
@@ -436,17 +385,12 @@ int main(int argc, char **argv)
         strncat(compiler, " ", 2);
     }
     if (one) {
-        read_model(path);
+        try_model(path);
     } else {
-        source s;
-        s.at = 0;
-        s.p = output_read(path, &s.n);
-        if (!s.p) {
-            perror(path);
-            return 2;
-        }
-        while (s.at < s.n)
-            read_case(&s);
+        case_file file = case_open(path);
+        while (file.at < file.n)
+            try_case(&file);
+        case_close(&file);
     }
     flush_cases();
     if (integers)

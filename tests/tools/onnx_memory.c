@@ -19,18 +19,18 @@ enum { MOST_INPUTS = 16, BATCHES = 6 };
 /* A graph and its inputs. */
 typedef struct {
     deploy_span model;
-    given input[MOST_INPUTS];
+    case_tensor input[MOST_INPUTS];
     int inputs;
 } one_case;
 
 /* A pass: writes a file. Returns 0, or -1 with a message. */
-typedef int pass(const one_case *c, const onnx_graph *g, bytes *file, char *message);
+typedef int pass(const one_case *c, const onnx_graph *g, deploy_memory *file, char *message);
 
 /* What a pass writes is put into memory that does not count. */
 static int put(const void *p, size_t n, void *user)
 {
-    bytes *b = (bytes *)user;
-    if (n > b->capacity - b->n)
+    deploy_memory *b = (deploy_memory *)user;
+    if (n > b->space - b->n)
         return 1;
     memcpy(b->p + b->n, p, n);
     b->n += n;
@@ -38,9 +38,9 @@ static int put(const void *p, size_t n, void *user)
 }
 
 /* Input k as it is (batch 0), or others of its kind. NULL: no memory. */
-static onnx_tensor *input_of_batch(onnx_run *run, const given *t, int batch)
+static onnx_tensor *input_of_batch(onnx_run *run, const case_tensor *t, int batch)
 {
-    onnx_tensor *x = input_of(run, t);
+    onnx_tensor *x = case_make(run, t);
     size_t i;
     for (i = 0; x && batch && x->type == ONNX_F32 && i < x->count; i++)
         ((float *)x->data)[i] = lgelu_normal(3, (uint64_t)batch, i);
@@ -80,8 +80,8 @@ static int add_batches(const one_case *c, const onnx_graph *g, onnx_run *run, ad
     return failed ? -1 : 0;
 }
 
-static int relus_of(const one_case *c, const onnx_graph *g, const onnx_relu_options *o, bytes *file,
-                    char *message)
+static int relus_of(const one_case *c, const onnx_graph *g, const onnx_relu_options *o,
+                    deploy_memory *file, char *message)
 {
     onnx_relu *r = onnx_relu_begin(g, o, message);
     int failed = !r || add_batches(c, g, r->run, add_relu, r, r->message) || onnx_relu_convert(r);
@@ -92,13 +92,13 @@ static int relus_of(const one_case *c, const onnx_graph *g, const onnx_relu_opti
     return failed ? -1 : 0;
 }
 
-static int relu(const one_case *c, const onnx_graph *g, bytes *file, char *message)
+static int relu(const one_case *c, const onnx_graph *g, deploy_memory *file, char *message)
 {
     const onnx_relu_options o = onnx_relu_defaults();
     return relus_of(c, g, &o, file, message);
 }
 
-static int line(const one_case *c, const onnx_graph *g, bytes *file, char *message)
+static int line(const one_case *c, const onnx_graph *g, deploy_memory *file, char *message)
 {
     onnx_relu_options o = onnx_relu_defaults();
     o.relus = 2;
@@ -107,7 +107,7 @@ static int line(const one_case *c, const onnx_graph *g, bytes *file, char *messa
 }
 
 static int in_8_bits(const one_case *c, const onnx_graph *g, const onnx_int8_recipe *how,
-                     bytes *file, char *message)
+                     deploy_memory *file, char *message)
 {
     onnx_int8 *q = onnx_int8_begin(g, NULL, message);
     int failed = !q || add_batches(c, g, q->run, add_int8, q, q->message) || onnx_int8_calibrate(q);
@@ -121,25 +121,26 @@ static int in_8_bits(const one_case *c, const onnx_graph *g, const onnx_int8_rec
     return failed ? -1 : 0;
 }
 
-static int int8(const one_case *c, const onnx_graph *g, bytes *file, char *message)
+static int int8(const one_case *c, const onnx_graph *g, deploy_memory *file, char *message)
 {
     const onnx_int8_recipe how = { ONNX_INT8_EXTREMES, ONNX_INT8_BIASES, 0, NULL };
     return in_8_bits(c, g, &how, file, message);
 }
 
-static int gram(const one_case *c, const onnx_graph *g, bytes *file, char *message)
+static int gram(const one_case *c, const onnx_graph *g, deploy_memory *file, char *message)
 {
     const onnx_int8_recipe how = { ONNX_INT8_PERCENTILES, ONNX_INT8_GRAM, 1, NULL };
     return in_8_bits(c, g, &how, file, message);
 }
 
-static int equal(const one_case *c, const onnx_graph *g, bytes *file, char *message)
+static int equal(const one_case *c, const onnx_graph *g, deploy_memory *file, char *message)
 {
     return in_8_bits(c, g, NULL, file, message);
 }
 
 /* A C file and its header, one behind the other. */
-static int c_file(const one_case *c, const onnx_graph *g, int integers, bytes *file, char *message)
+static int c_file(const one_case *c, const onnx_graph *g, int integers, deploy_memory *file,
+                  char *message)
 {
     onnx_run *r = onnx_run_begin(g, NULL, message);
     onnx_c *f = NULL;
@@ -148,7 +149,7 @@ static int c_file(const one_case *c, const onnx_graph *g, int integers, bytes *f
         onnx_tensor *x = input_of_batch(r, c->input + k, 0);
         failed = !x;
         if (x)
-            onnx_run_set(r, onnx_graph_find(g, c->input[k].name), x);
+            onnx_run_set(r, case_value(g, c->input + k), x);
         else
             strcpy(message, "no memory for an input");
     }
@@ -162,12 +163,12 @@ static int c_file(const one_case *c, const onnx_graph *g, int integers, bytes *f
     return failed ? -1 : 0;
 }
 
-static int c(const one_case *one, const onnx_graph *g, bytes *file, char *message)
+static int c(const one_case *one, const onnx_graph *g, deploy_memory *file, char *message)
 {
     return c_file(one, g, 0, file, message);
 }
 
-static int integers(const one_case *one, const onnx_graph *g, bytes *file, char *message)
+static int integers(const one_case *one, const onnx_graph *g, deploy_memory *file, char *message)
 {
     return c_file(one, g, 1, file, message);
 }
@@ -183,7 +184,8 @@ static struct {
 } counts;
 
 /* Runs a pass whose call number fail_at for memory fails. Returns what the pass does. */
-static int run(pass *of, const one_case *c, long fail_at, int fill, bytes *file, char *message)
+static int run(pass *of, const one_case *c, long fail_at, int fill, deploy_memory *file,
+               char *message)
 {
     const long before = allocations.blocks;
     onnx_graph *g;
@@ -206,7 +208,8 @@ static int run(pass *of, const one_case *c, long fail_at, int fill, bytes *file,
     return failed;
 }
 
-static void try_case(pass *of, const one_case *c, bytes *file, bytes *again, long most)
+static void try_case(pass *of, const one_case *c, deploy_memory *file, deploy_memory *again,
+                     long most)
 {
     char message[160];
     const int refuses = run(of, c, 0, 0xA5, file, message);
@@ -230,27 +233,26 @@ static void try_case(pass *of, const one_case *c, bytes *file, bytes *again, lon
     counts.graphs++;
 }
 
-static one_case next_case(source *s)
+static one_case next_case(case_file *cases)
 {
     one_case c;
     int k;
-    c.inputs = (int)whole(s);
+    c.inputs = (int)case_whole(cases);
     if (c.inputs > MOST_INPUTS)
         exit(2);
     for (k = 0; k < c.inputs; k++)
-        c.input[k] = tensor_of(s);
-    c.model.n = whole(s);
-    c.model.p = take(s, c.model.n);
-    take(s, whole(s));
+        c.input[k] = case_read_tensor(cases);
+    c.model = case_span(cases);
+    case_span(cases);
     return c;
 }
 
 int main(int argc, char **argv)
 {
     enum { ROOM = 1 << 24 };
-    bytes file = { NULL, 0, ROOM }, again = { NULL, 0, ROOM };
+    deploy_memory file = { NULL, 0, ROOM }, again = { NULL, 0, ROOM };
     pass *of = NULL;
-    source s;
+    case_file cases;
     size_t k;
     int i;
     for (k = 0; argc > 3 && k < sizeof passes / sizeof *passes; k++)
@@ -262,9 +264,9 @@ int main(int argc, char **argv)
     file.p = (unsigned char *)malloc(ROOM);
     again.p = (unsigned char *)malloc(ROOM);
     for (i = 3; i < argc; i++) {
-        s = source_of(argv[i]);
-        while (s.at < s.n) {
-            const one_case c = next_case(&s);
+        cases = case_open(argv[i]);
+        while (cases.at < cases.n) {
+            const one_case c = next_case(&cases);
             try_case(of, &c, &file, &again, atol(argv[2]));
         }
     }

@@ -3,7 +3,7 @@
 
        onnx_quantize make CASES QUANTIZED       each graph, quantized in a random way
        onnx_quantize equal CASES                channels equalized
-       onnx_quantize check QUANTIZED VALUES     the evaluator's outputs beside those of
+       onnx_quantize check QUANTIZED VALUES     the evaluator's outputs beside VALUES of
    onnx_random.js onnx_quantize steps QUANTIZED VALUES     the same, where ONNX Runtime has no
    optimisations
 
@@ -20,35 +20,32 @@
 
 static char message[160];
 
-static int append(const void *p, size_t n, void *user)
-{
-    bytes *b = (bytes *)user;
-    if (n > b->capacity - b->n) {
-        b->capacity = 2 * (b->n + n);
-        b->p = (unsigned char *)realloc(b->p, b->capacity);
-        if (!b->p)
-            exit(2);
-    }
-    memcpy(b->p + b->n, p, n);
-    b->n += n;
-    return 0;
-}
-
-static void append_whole(bytes *b, size_t x)
+static void append_whole(deploy_memory *b, size_t x)
 {
     const unsigned char p[4] = { (unsigned char)x, (unsigned char)(x >> 8),
                                  (unsigned char)(x >> 16), (unsigned char)(x >> 24) };
-    append(p, 4, b);
+    deploy_append(p, 4, b);
+}
+
+/* The next graph, which has one input. */
+static case_graph next_graph(case_file *file)
+{
+    const case_graph g = case_read_graph(file);
+    if (g.inputs.count != 1) {
+        fprintf(stderr, "a graph has %d inputs, expected one\n", g.inputs.count);
+        exit(2);
+    }
+    return g;
 }
 
 /* ---- make ---- */
 
 /* The input itself and random ones. Returns 0 or -1. */
-static int calibrate(onnx_int8 *q, const given *t, uint64_t seed)
+static int calibrate(onnx_int8 *q, const case_tensor *t, uint64_t seed)
 {
     int k, failed = 0;
     for (k = 0; k < 5 && !failed; k++) {
-        onnx_tensor *x = input_of(q->run, t);
+        onnx_tensor *x = case_make(q->run, t);
         const onnx_tensor *in[1] = { x };
         size_t i;
         for (i = 0; k && i < x->count; i++)
@@ -60,8 +57,8 @@ static int calibrate(onnx_int8 *q, const given *t, uint64_t seed)
 }
 
 /* Quantizes a graph in the way that its number says. Returns 0 or -1 with a message. */
-static int quantize(const deploy_span *model, const given *input, uint64_t number, bytes *file,
-                    long *layers)
+static int quantize(const deploy_span *model, const case_tensor *input, uint64_t number,
+                    deploy_memory *file, long *layers)
 {
     onnx_int8_options o = onnx_int8_defaults();
     onnx_int8_recipe how = { ONNX_INT8_EXTREMES, ONNX_INT8_NEAREST, 0, NULL };
@@ -75,7 +72,7 @@ static int quantize(const deploy_span *model, const given *input, uint64_t numbe
     q = g ? onnx_int8_begin(g, &o, message) : NULL;
     failed = !q || calibrate(q, input, number);
     if (!failed)
-        failed = onnx_int8_quantize(q, &how, append, file) != LGELU_OK;
+        failed = onnx_int8_quantize(q, &how, deploy_append, file) != LGELU_OK;
     if (q && failed)
         memcpy(message, q->message, sizeof message);
     if (q)
@@ -87,39 +84,32 @@ static int quantize(const deploy_span *model, const given *input, uint64_t numbe
 
 static int make(const char *from, const char *to)
 {
-    source s = source_of(from);
-    bytes all = { NULL, 0, 0 };
+    case_file cases = case_open(from);
+    deploy_memory all = { NULL, 0, 0 };
     long graphs = 0, refused = 0, layers = 0;
     FILE *f;
-    while (s.at < s.n) {
-        const size_t begin = s.at;
-        const given *input;
-        bytes file = { NULL, 0, 0 };
-        deploy_span model;
-        size_t inputs_end;
-        given t;
-        if (whole(&s) != 1)
-            exit(2);
-        t = tensor_of(&s);
-        input = &t;
-        inputs_end = s.at;
-        take(&s, whole(&s));
-        model.n = whole(&s);
-        model.p = take(&s, model.n);
-        if (quantize(&model, input, (uint64_t)graphs, &file, &layers)) {
+    while (cases.at < cases.n) {
+        const size_t begin = cases.at;
+        case_graph g = next_graph(&cases);
+        const size_t inputs_end = (size_t)(g.model.p - cases.p) - 4;
+        deploy_memory file = { NULL, 0, 0 };
+        int copy;
+        if (quantize(&g.model, g.inputs.of, (uint64_t)graphs, &file, &layers)) {
             printf("REFUSED graph %ld: %s\n", graphs, message);
             refused++;
             file.n = 0;
-            append(model.p, model.n, &file);
+            deploy_append(g.model.p, g.model.n, &file);
         }
-        append(s.p + begin, inputs_end - begin, &all);
-        append_whole(&all, file.n);
-        append(file.p, file.n, &all);
-        append_whole(&all, file.n);
-        append(file.p, file.n, &all);
+        deploy_append(cases.p + begin, inputs_end - begin, &all);
+        for (copy = 0; copy < 2; copy++) {
+            append_whole(&all, file.n);
+            deploy_append(file.p, file.n, &all);
+        }
         free(file.p);
+        free(g.inputs.of);
         graphs++;
     }
+    case_close(&cases);
     f = fopen(to, "wb");
     if (!f || fwrite(all.p, 1, all.n, f) != all.n || fclose(f))
         exit(2);
@@ -134,22 +124,22 @@ static int make(const char *from, const char *to)
 typedef struct {
     onnx_graph *graph;
     onnx_int8 *q;
-    bytes file, outputs;
+    deploy_memory file, outputs;
 } network;
 
 /* Evaluates a file; its outputs follow each other in `to`. Returns 0 or -1 with a message. */
-static int evaluate(const bytes *file, const given *input, bytes *to)
+static int evaluate(const deploy_memory *file, const case_tensor *input, deploy_memory *to)
 {
     onnx_graph *g = onnx_graph_open(file->p, file->n, NULL, NULL, message);
     onnx_run *r = g ? onnx_run_begin(g, NULL, message) : NULL;
     int k, failed = !r;
     if (r) {
-        onnx_run_set(r, g->top.input[0], input_of(r, input));
+        onnx_run_set(r, g->top.input[0], case_make(r, input));
         failed = onnx_run_all(r) != LGELU_OK;
     }
     for (k = 0; !failed && k < g->top.outputs; k++) {
         const onnx_tensor *y = onnx_run_get(r, g->top.output[k]);
-        append(y->data, y->count * sizeof(float), to);
+        deploy_append(y->data, y->count * sizeof(float), to);
     }
     onnx_run_end(r);
     onnx_graph_close(g);
@@ -157,7 +147,7 @@ static int evaluate(const bytes *file, const given *input, bytes *to)
 }
 
 /* Opens a network whose file is there, and calibrates it. */
-static int prepare(network *n, const given *input, uint64_t seed)
+static int prepare(network *n, const case_tensor *input, uint64_t seed)
 {
     n->graph = onnx_graph_open(n->file.p, n->file.n, NULL, NULL, message);
     n->q = n->graph ? onnx_int8_begin(n->graph, NULL, message) : NULL;
@@ -174,13 +164,13 @@ static void release(network *n)
 
 /* What a network loses in 8 bits: the squares of the differences of its outputs beside their
    squares, or -1. */
-static double loss_of(network *n, const given *input)
+static double loss_of(network *n, const case_tensor *input)
 {
     const onnx_int8_recipe how = { ONNX_INT8_SQUARES, ONNX_INT8_NEAREST, 0, NULL };
-    bytes file = { NULL, 0, 0 }, y = { NULL, 0, 0 };
+    deploy_memory file = { NULL, 0, 0 }, y = { NULL, 0, 0 };
     double different = 0, all = 0;
     size_t i;
-    if (onnx_int8_quantize(n->q, &how, append, &file) || evaluate(&file, input, &y)
+    if (onnx_int8_quantize(n->q, &how, deploy_append, &file) || evaluate(&file, input, &y)
         || y.n != n->outputs.n)
         all = -1;
     for (i = 0; all >= 0 && i < y.n; i += sizeof(float)) {
@@ -200,15 +190,15 @@ typedef struct {
     double bits; /* sums of what is gained */
 } gains;
 
-static void equalize_case(const deploy_span *model, const given *input, gains *sum)
+static void equalize_case(const deploy_span *model, const case_tensor *input, gains *sum)
 {
     network plain, equal;
     memset(&plain, 0, sizeof plain);
     memset(&equal, 0, sizeof equal);
-    append(model->p, model->n, &plain.file);
+    deploy_append(model->p, model->n, &plain.file);
     message[0] = 0;
     if (prepare(&plain, input, (uint64_t)sum->graphs)
-        || onnx_int8_equalize(plain.q, append, &equal.file)
+        || onnx_int8_equalize(plain.q, deploy_append, &equal.file)
         || prepare(&equal, input, (uint64_t)sum->graphs) || plain.outputs.n != equal.outputs.n
         || memcmp(plain.outputs.p, equal.outputs.p, equal.outputs.n) != 0) {
         printf("DIFFERS graph %ld: %s\n", sum->graphs, message);
@@ -230,20 +220,15 @@ static void equalize_case(const deploy_span *model, const given *input, gains *s
 
 static int equalize_all(const char *from)
 {
-    source s = source_of(from);
+    case_file cases = case_open(from);
     gains sum;
     memset(&sum, 0, sizeof sum);
-    while (s.at < s.n) {
-        deploy_span model;
-        given t;
-        if (whole(&s) != 1)
-            exit(2);
-        t = tensor_of(&s);
-        take(&s, whole(&s));
-        model.n = whole(&s);
-        model.p = take(&s, model.n);
-        equalize_case(&model, &t, &sum);
+    while (cases.at < cases.n) {
+        case_graph g = next_graph(&cases);
+        equalize_case(&g.model, g.inputs.of, &sum);
+        free(g.inputs.of);
     }
+    case_close(&cases);
     printf("# %ld values of %ld of %ld graphs have equalized channels; %.2f bits gained\n",
            sum.values, sum.changed, sum.graphs, sum.changed ? sum.bits / (double)sum.changed : 0);
     return sum.bad || !sum.changed || !(sum.bits > (double)sum.changed);
@@ -291,7 +276,7 @@ static double step_of(const onnx_run *r, int v, const onnx_tensor *y)
 }
 
 /* Compares an output; returns the largest difference in steps, or -1: another shape. */
-static double compare(const onnx_run *r, int v, const given *t, counts *c)
+static double compare(const onnx_run *r, int v, const case_tensor *t, counts *c)
 {
     const onnx_tensor *y = v < 0 ? NULL : onnx_run_get(r, v);
     double worst = 0, step;
@@ -314,45 +299,45 @@ static double compare(const onnx_run *r, int v, const given *t, counts *c)
     return worst;
 }
 
-static void check_case(source *s, source *values, counts *c, int literal)
+/* Evaluates a graph of cases. Returns the run, or NULL with a message. */
+static onnx_run *evaluate_graph(const onnx_graph *g, const case_tensor *input)
 {
-    uint32_t known, k;
-    given input;
-    deploy_span model;
+    onnx_run *r = onnx_run_begin(g, NULL, message);
+    if (!r)
+        return NULL;
+    onnx_run_set(r, g->top.input[0], case_make(r, input));
+    if (!onnx_run_all(r))
+        return r;
+    memcpy(message, r->message, sizeof message);
+    onnx_run_end(r);
+    return NULL;
+}
+
+/* Compares the evaluator's outputs of a graph with those of ONNX Runtime. */
+static void check_graph(const case_graph *given, case_file *values, counts *c, int literal)
+{
+    const uint32_t known = case_whole(values);
+    uint32_t k;
     onnx_graph *g;
     onnx_run *r = NULL;
     double worst = 0;
-    whole(s);
-    input = tensor_of(s);
-    take(s, whole(s));
-    model.n = whole(s);
-    model.p = take(s, model.n);
-    known = whole(values);
     if (known == 0xFFFFFFFF) {
-        const size_t n = whole(values);
-        printf("RUNTIME refuses graph %ld: %.*s\n", c->graphs, (int)n,
-               (const char *)take(values, n));
+        const deploy_span why = case_span(values);
+        printf("RUNTIME refuses graph %ld: %.*s\n", c->graphs, (int)why.n, (const char *)why.p);
         c->refused++;
         return;
     }
-    g = onnx_graph_open(model.p, model.n, NULL, NULL, message);
+    g = onnx_graph_open(given->model.p, given->model.n, NULL, NULL, message);
     if (g)
-        r = onnx_run_begin(g, NULL, message);
-    if (r) {
-        onnx_run_set(r, g->top.input[0], input_of(r, &input));
-        if (onnx_run_all(r))
-            memcpy(message, r->message, sizeof message);
-        else
-            message[0] = 0;
-    }
-    if (!r || message[0]) {
+        r = evaluate_graph(g, given->inputs.of);
+    if (!r) {
         printf("REFUSED graph %ld: %s\n", c->graphs, message);
         c->refused++;
     }
     c->changes = g && is_changed(g);
     for (k = 0; k < known; k++) {
-        const given t = tensor_of(values);
-        const double steps = r && !message[0] ? compare(r, onnx_graph_find(g, t.name), &t, c) : 0;
+        const case_tensor t = case_read_tensor(values);
+        const double steps = r ? compare(r, case_value(g, &t), &t, c) : 0;
         worst = steps < 0 || worst < 0 ? -1 : fmax(worst, steps);
     }
     c->exact += worst >= 0 && worst < 0.5;
@@ -366,13 +351,17 @@ static void check_case(source *s, source *values, counts *c, int literal)
 
 static int check_all(const char *cases, const char *values, int literal)
 {
-    source s = source_of(cases), theirs = source_of(values);
+    case_file graphs = case_open(cases), theirs = case_open(values);
     counts c;
     memset(&c, 0, sizeof c);
-    while (s.at < s.n) {
-        check_case(&s, &theirs, &c, literal);
+    while (graphs.at < graphs.n) {
+        case_graph g = next_graph(&graphs);
+        check_graph(&g, &theirs, &c, literal);
+        free(g.inputs.of);
         c.graphs++;
     }
+    case_close(&graphs);
+    case_close(&theirs);
     printf("# %ld graphs of 8 bits: %ld refused, %ld differ, %ld equal in all outputs; of %.0f "
            "elements %.4f %% are equal, %.4f %% one step apart, %.4f %% more; of %.0f in graphs "
            "that ONNX Runtime does not change, %.4f %% more\n",

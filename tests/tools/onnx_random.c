@@ -12,117 +12,30 @@
    graph that differs, or that the evaluator refuses, is written to FOLDER, where external data are,
    too. Prints a line for each, and the counts. Status 1: there was a difference. */
 #include "onnx_run.h"
-#include "output.h"
-#include "check.h"
-
-typedef struct {
-    const unsigned char *p;
-    size_t n, at;
-} source;
-
-/* A tensor of a file. */
-typedef struct {
-    deploy_span name;
-    int type, rank;
-    int64_t dim[ONNX_MOST_RANK];
-    deploy_span data;
-} given;
-
-/* Tensors of a file, and which of the graph's values each is. */
-typedef struct {
-    given *of;
-    int count;
-} given_list;
+#include "case_file.h"
 
 static const char *folder;
 static char message[160], why[400];
 static long graphs, nodes, differ, refused, unsupported, grown, not_numbers, rounded, tried;
 
-static const unsigned char *take(source *s, size_t n)
-{
-    const unsigned char *p = s->p + s->at;
-    if (n > s->n - s->at) {
-        fprintf(stderr, "a file of cases ends too early\n");
-        exit(2);
-    }
-    s->at += n;
-    return p;
-}
-
-static uint32_t whole(source *s)
-{
-    const unsigned char *p = take(s, 4);
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static deploy_span span(source *s, size_t n)
-{
-    deploy_span x;
-    x.n = n;
-    x.p = take(s, n);
-    return x;
-}
-
-static given tensor_of(source *s)
-{
-    given t;
-    int64_t bytes;
-    memset(&t, 0, sizeof t);
-    t.name = span(s, whole(s));
-    t.type = (int)whole(s);
-    t.rank = (int)whole(s);
-    memcpy(t.dim, take(s, 8 * (size_t)t.rank), 8 * (size_t)t.rank);
-    memcpy(&bytes, take(s, 8), 8);
-    t.data = span(s, (size_t)bytes);
-    return t;
-}
-
-static given_list list_of(source *s, uint32_t count)
-{
-    given_list list;
-    int k;
-    list.count = (int)count;
-    list.of = (given *)calloc((size_t)count + 1, sizeof *list.of);
-    for (k = 0; k < list.count; k++)
-        list.of[k] = tensor_of(s);
-    return list;
-}
-
 /* Of all values of a graph, by value: the tensor of this name. */
-static const given **by_value(const onnx_graph *g, const given_list *inputs,
-                              const given_list *values)
+static const case_tensor **by_value(const onnx_graph *g, const case_list *inputs,
+                                    const case_list *values)
 {
-    const given **known = (const given **)calloc((size_t)g->values + 1, sizeof *known);
-    const given_list *lists[2];
-    char name[4096];
+    const case_tensor **known = (const case_tensor **)calloc((size_t)g->values + 1, sizeof *known);
+    const case_list *lists[2];
     int l, k;
     lists[0] = values;
     lists[1] = inputs;
     for (l = 0; l < 2; l++) {
         for (k = 0; k < lists[l]->count; k++) {
-            const given *t = lists[l]->of + k;
-            int v = -1;
-            if (t->name.n < sizeof name) {
-                memcpy(name, t->name.p, t->name.n);
-                name[t->name.n] = 0;
-                v = onnx_graph_find(g, name);
-            }
+            const case_tensor *t = lists[l]->of + k;
+            const int v = case_value(g, t);
             if (v >= 0 && !g->value[v].depth)
                 known[v] = t;
         }
     }
     return known;
-}
-
-static onnx_tensor *make(onnx_run *r, const given *t)
-{
-    onnx_tensor *x = onnx_tensor_make(r, t->type, t->rank, t->dim);
-    if (!x) {
-        fprintf(stderr, "%s\n", r->message);
-        exit(2);
-    }
-    memcpy(x->data, t->data.p, t->data.n);
-    return x;
 }
 
 static int is_real(int type)
@@ -374,7 +287,7 @@ static int has_subgraph(const onnx_node *n)
 
 /* The values of the main graph that a node reads, by value: all of them if it has a subgraph. What
    it makes is noted in made, for drop. */
-static onnx_tensor **values_of(onnx_run *r, const onnx_node *n, const given *const *known,
+static onnx_tensor **values_of(onnx_run *r, const onnx_node *n, const case_tensor *const *known,
                                onnx_tensor **made)
 {
     const onnx_graph *g = r->graph;
@@ -382,12 +295,12 @@ static onnx_tensor **values_of(onnx_run *r, const onnx_node *n, const given *con
     int k, v;
     for (v = 0; v < g->values && has_subgraph(n); v++) {
         if (known[v])
-            made[v] = make(r, known[v]);
+            made[v] = case_make(r, known[v]);
     }
     for (k = 0; k < n->inputs; k++) {
         v = n->input[k];
         if (v >= 0 && known[v] && !made[v])
-            made[v] = make(r, known[v]);
+            made[v] = case_make(r, known[v]);
     }
     for (v = 0; v < g->values; v++)
         outer[v] = made[v] ? made[v] : r->constant[v];
@@ -396,10 +309,10 @@ static onnx_tensor **values_of(onnx_run *r, const onnx_node *n, const given *con
 
 /* Compares output k of a node with ONNX Runtime's value; 1 if it agrees. */
 static int compare_output(onnx_run *r, int index, const onnx_tensor *const *in,
-                          const onnx_tensor *x, const given *t, int k)
+                          const onnx_tensor *x, const case_tensor *t, int k)
 {
     const onnx_node *n = r->graph->top.node + index;
-    onnx_tensor *y = make(r, t);
+    onnx_tensor *y = case_make(r, t);
     int good = same(x, y, limit_of(in, n->inputs, y));
     if (!good && is_rounding(r, index, in, x, y, k)) {
         rounded++;
@@ -410,7 +323,7 @@ static int compare_output(onnx_run *r, int index, const onnx_tensor *const *in,
 }
 
 /* Evaluates one node with ONNX Runtime's values; 1 if it agrees. */
-static int try_node(onnx_run *r, int index, const given *const *known)
+static int try_node(onnx_run *r, int index, const case_tensor *const *known)
 {
     const onnx_graph *g = r->graph;
     const onnx_node *n = g->top.node + index;
@@ -453,11 +366,11 @@ static int try_node(onnx_run *r, int index, const given *const *known)
 }
 
 /* 1 if a value of ONNX Runtime is not a number. */
-static int any_nan(onnx_run *r, const given_list *values)
+static int any_nan(onnx_run *r, const case_list *values)
 {
     int k, nan = 0;
     for (k = 0; !nan && k < values->count; k++) {
-        onnx_tensor *x = make(r, values->of + k);
+        onnx_tensor *x = case_make(r, values->of + k);
         nan = has_nan(x);
         onnx_tensor_free(x);
     }
@@ -465,20 +378,20 @@ static int any_nan(onnx_run *r, const given_list *values)
 }
 
 /* Compares the last values of the whole graph; 1 if they agree. */
-static int compare_outputs(onnx_run *r, const given *const *known, double limit)
+static int compare_outputs(onnx_run *r, const case_tensor *const *known, double limit)
 {
     const onnx_graph *g = r->graph;
     int k, good = 1;
     for (k = 0; good && k < g->top.outputs; k++) {
-        const given *t = known[g->top.output[k]];
-        onnx_tensor *y = t ? make(r, t) : NULL;
+        const case_tensor *t = known[g->top.output[k]];
+        onnx_tensor *y = t ? case_make(r, t) : NULL;
         good = y && same(onnx_run_get(r, g->top.output[k]), y, limit);
         onnx_tensor_free(y);
     }
     return good;
 }
 
-static int has_half(const given_list *list)
+static int has_half(const case_list *list)
 {
     int k;
     for (k = 0; k < list->count; k++) {
@@ -488,9 +401,9 @@ static int has_half(const given_list *list)
     return 0;
 }
 
-static void try_graph(const onnx_graph *g, const given_list *inputs, const given_list *values)
+static void try_graph(const onnx_graph *g, const case_list *inputs, const case_list *values)
 {
-    const given **known = by_value(g, inputs, values);
+    const case_tensor **known = by_value(g, inputs, values);
     const double limit = has_half(inputs) || has_half(values) ? 1e-3 : 1e-5;
     onnx_run_options o;
     onnx_run *r;
@@ -512,7 +425,7 @@ static void try_graph(const onnx_graph *g, const given_list *inputs, const given
     }
     for (i = 0; i < g->values; i++) {
         if (g->value[i].is_input && !g->value[i].depth && known[i])
-            onnx_run_set(r, i, make(r, known[i]));
+            onnx_run_set(r, i, case_make(r, known[i]));
     }
     if (onnx_run_all(r)) {
         snprintf(why, sizeof why, "%s", r->message);
@@ -533,36 +446,29 @@ static void try_graph(const onnx_graph *g, const given_list *inputs, const given
 
 int main(int argc, char **argv)
 {
-    memory_file cases, results;
+    case_file cases, results;
     char in_folder[600];
     output_parts external = { in_folder, NULL };
-    source s, t;
     if (argc != 4)
         return 2;
     folder = argv[3];
     snprintf(in_folder, sizeof in_folder, "%s/", folder);
-    cases = memory_of_file(argv[1]);
-    results = memory_of_file(argv[2]);
-    s.p = cases.data;
-    s.n = cases.size;
-    t.p = results.data;
-    t.n = results.size;
-    s.at = t.at = 0;
-    while (s.at < s.n) {
-        given_list inputs = list_of(&s, whole(&s));
-        const deploy_span model = span(&s, whole(&s));
-        const uint32_t known = (span(&s, whole(&s)), whole(&t));
+    cases = case_open(argv[1]);
+    results = case_open(argv[2]);
+    while (cases.at < cases.n) {
+        case_graph c = case_read_graph(&cases);
+        const uint32_t known = case_whole(&results);
         onnx_graph *g;
         tried++;
         if (known == 0xFFFFFFFFu) {
-            const deploy_span text = span(&t, whole(&t));
+            const deploy_span text = case_span(&results);
             printf("RUNTIME graph %ld: %.*s\n", tried - 1, (int)text.n, (const char *)text.p);
         } else {
-            given_list values = list_of(&t, known);
+            case_list values = case_read_list(&results, known);
             graphs++;
-            g = onnx_graph_open(model.p, model.n, output_read_part, &external, message);
+            g = onnx_graph_open(c.model.p, c.model.n, output_read_part, &external, message);
             if (g) {
-                try_graph(g, &inputs, &values);
+                try_graph(g, &c.inputs, &values);
             } else {
                 printf("REFUSED graph %ld: %s\n", tried - 1, message);
                 refused++;
@@ -570,14 +476,14 @@ int main(int argc, char **argv)
             onnx_graph_close(g);
             free(values.of);
         }
-        free(inputs.of);
+        free(c.inputs.of);
     }
     printf("counts: %ld graphs %ld nodes %ld differ %ld refused %ld missing %ld grown %ld nan %ld "
            "runtime %ld rounded\n",
            graphs, nodes, differ, refused, unsupported, grown, not_numbers, tried - graphs,
            rounded);
-    free(cases.data);
-    free(results.data);
+    case_close(&cases);
+    case_close(&results);
     output_forget_parts(&external);
     return differ || refused;
 }

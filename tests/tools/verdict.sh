@@ -11,6 +11,16 @@ export CPATH
 # verdict STATUS NAME [WHY]: reports a case, and sets $bad to 1 if it failed.
 verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
 
+# wait_until COMMAND ARGUMENTS: runs the command every tenth of a second until it succeeds, for five minutes at most
+wait_until()
+{
+    tries=0
+    until "$@" || [ $tries -ge 3000 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+}
+
 # python_with MODULES: prints a python3 that has these modules, or nothing. Without python3 in PATH, none is looked for. They are looked
 # up and not imported, which takes seconds for PyTorch.
 python_with()
