@@ -14,10 +14,10 @@ parts=$(built $reluize/ops/*.c $reluize/passes/*.c $reluize/onnx/*.c ../examples
 $CC -std=c99 -O1 $WARNINGS $ALLOCATIONS tools/onnx_memory.c $parts ${IMPLEMENTATION:-tools/lgelu.c} -lm -o $out/onnx_memory || exit 1
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-$onnx tools/onnx_quantize.py $out/layers 1 30 && $onnx tools/onnx_quantize.py $out/chains 2 10 equal && $onnx tools/onnx_c_quantized.py $out/integers 3 40 2 &&
-    $onnx tools/onnx_c_quantized.py $out/mixed 5 20 2 floats &&
-    $onnx tools/onnx_random.py $out/windows 4 40 --floats 1 --nodes 2 --only Conv,ConvTranspose,MaxPool,AveragePool,Resize,MatMul,Gemm,Concat,Pad &&
-    $onnx tools/onnx_random.py $out/rows 5 40 --floats 1 --nodes 2 --only LSTM,GRU,RNN,LayerNormalization,BatchNormalization,Softmax,ArgMax,Gather,Slice,Split,ReduceMean > /dev/null
+cases onnx_quantize $out/layers 1 30 && cases onnx_quantize $out/chains 2 10 equal && cases onnx_c_quantized $out/integers 3 40 2 &&
+    cases onnx_c_quantized $out/mixed 5 20 2 floats &&
+    cases onnx_random $out/windows 4 40 --floats 1 --nodes 2 --only Conv,ConvTranspose,MaxPool,AveragePool,Resize,MatMul,Gemm,Concat,Pad &&
+    cases onnx_random $out/rows 5 40 --floats 1 --nodes 2 --only LSTM,GRU,RNN,LayerNormalization,BatchNormalization,Softmax,ArgMax,Gather,Slice,Split,ReduceMean > /dev/null
 verdict $? 'graphs are made'
 # memory PASS FILE...
 memory()

@@ -15,7 +15,7 @@ $CC $RELUIZE $library -o $out/reluize || exit 1
 # ---- random graphs ----
 if [ -z "$onnx" ]; then echo "skip random graphs in 8 bits: $no_onnx"
 else
-    $onnx tools/onnx_quantize.py $out/cases ${SEED:-1} ${GRAPHS:-250} && $out/onnx_quantize make $out/cases $out/quantized > $out/made
+    cases onnx_quantize $out/cases ${SEED:-1} ${GRAPHS:-250} && $out/onnx_quantize make $out/cases $out/quantized > $out/made
     verdict $? "random graphs in 8 bits: $(sed -n 's/^# //p' $out/made)" "$(head -n 1 $out/made)"
     if [ -z "$runtime" ]; then echo "skip random graphs in 8 bits beside ONNX Runtime: $no_runtime"
     else
@@ -50,7 +50,7 @@ fi
 # ---- channels equalized ----
 if [ -z "$onnx" ]; then echo "skip equalized channels: $no_onnx"
 else
-    $onnx tools/onnx_quantize.py $out/equal ${SEED:-1} ${GRAPHS:-250} equal && $out/onnx_quantize equal $out/equal > $out/found
+    cases onnx_quantize $out/equal ${SEED:-1} ${EQUAL_GRAPHS:-250} equal && $out/onnx_quantize equal $out/equal > $out/found
     verdict $? "channels equalized: the same bits in floats, and finer by a bit in 8: $(sed -n 's/^# //p' $out/found)" "$(head -n 1 $out/found)"
 fi
 

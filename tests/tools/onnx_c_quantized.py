@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_c_quantized.py FILE SEED COUNT LAYERS [floats]: random networks in 8 bits for onnx_c_random.c --integers, in the format of onnx_random.py: a
+# onnx_c_quantized.py FILE SEED COUNT LAYERS [floats|rows]: random networks in 8 bits for onnx_c_random.c --integers, in the format of onnx_random.py: a
 # QuantizeLinear and a DequantizeLinear behind the input and each of at most LAYERS layers. Layers: convolutions of any kind, products, sums, products of
 # two values, pools, means, moves, and functions of one value of several nodes. Grids fit the values (NumPy evaluates nothing here:
 # each layer's range is estimated from its weights). floats: with layers, too, that are computed in floats between two grids, such as
-# normalisations, and values that are read as bytes and as floats.
+# normalisations, and values that are read as bytes and as floats. rows: products of matrices and batches of them, means, and what
+# may stand at the end of a network, one of them a network, whatever LAYERS is.
 import sys
 
 import numpy as np
@@ -171,19 +172,84 @@ def network(seed, most, floats):
     elif end == "mean":
         x = g.node("Flatten", [g.node("GlobalAveragePool", [x])])
         shape = shape[:2]
+    return case_of(g, start, x, shape)
+
+
+def rows(seed):
+    """One product, mean or convolution, and what is behind it."""
+    g = Net(seed)
+    n = g.n
+    kind = str(n.choice(["gemm", "matmul", "two", "mean", "plane", "conv", "sums"]))
+    lead = [int(n.integers(1, 4)) for _ in range(int(n.integers(0, 3)) if kind in ("matmul", "two", "mean") else 0)]
+    inner, out = int(n.integers(2, 9)), int(n.integers(2, 9))
+    start = lead + [int(n.integers(1, 5)), inner]
+    if kind in ("plane", "conv"):
+        start = [int(n.integers(1, 4)), inner, int(n.integers(3, 6)), int(n.integers(3, 6))]
+    x, s, z = g.quantize("x", -2.0, 2.0)
+    if kind in ("gemm", "sums"):
+        turned = n.random() < 0.5
+        w, ws = g.weights([out, inner] if turned else [inner, out], 0 if turned else 1)
+        y = g.node("Gemm", [x, w] + ([g.bias(out, s * ws)] if n.random() < 0.7 else []), transB=int(turned))
+        shape = [start[0], out]
+    elif kind == "matmul":
+        w, _ = g.weights([inner, out], 1)
+        y = g.node("MatMul", [x, w])
+        if n.random() < 0.6:
+            terms = [y, g.constant(n.normal(0, 1, out).astype("f4"))]
+            y = g.node("Add", terms if n.random() < 0.5 else terms[::-1])
+        shape = start[:-1] + [out]
+    elif kind == "two":
+        turn = list(range(len(start)))
+        turn[-2:] = turn[-1], turn[-2]
+        other, _, _ = g.quantize(g.node("Tanh", [x]), -1.0, 1.0)
+        y = g.node("MatMul", [x, g.node("Transpose", [other], perm=turn)])
+        if n.random() < 0.5:
+            y = g.node("Mul" if n.random() < 0.5 else "Div", [y, g.constant(np.float32(0.5 + n.random()))])
+        shape = start[:-1] + [start[-2]]
+    elif kind == "mean":
+        kept, last = int(n.integers(0, 2)), int(n.integers(1, len(start)))
+        y = g.node("ReduceMean", [x], axes=list(range(-last, 0)), keepdims=kept)
+        shape = start[:-last] + [1] * last * kept
+    elif kind == "plane":
+        y = g.node("GlobalAveragePool", [x])
+        shape = start[:2] + [1, 1]
+    else:
+        w, ws = g.weights([out, inner, 2, 2], 0)
+        y = g.node("Conv", [x, w] + ([g.bias(out, s * ws)] if n.random() < 0.7 else []))
+        shape = [start[0], out, start[2] - 1, start[3] - 1]
+    behind = str(n.choice(["grid", "relu", "clip"])) if kind != "sums" else str(n.choice(["sums", "sigmoid", "softmax", "reshape"]))
+    if behind == "relu":
+        y = g.node("Relu", [y])
+    elif behind == "clip":
+        y = g.node("Clip", [y, g.constant(np.float32(-0.5)), g.constant(np.float32(1.5))])
+    elif behind in ("sigmoid", "softmax"):
+        if n.random() < 0.5:
+            y, _, _ = g.quantize(y, -4.0, 4.0)
+        y = g.node("Sigmoid", [y]) if behind == "sigmoid" else g.node("Softmax", [y], axis=-1)
+    elif behind == "reshape":
+        shape = [int(np.prod(shape)), 1]
+        y = g.node("Reshape", [y, g.constant(np.array(shape, "i8"))])
+    if kind != "sums":
+        y, _, _ = g.quantize(y, -3.0, 3.0)
+    return case_of(g, start, y, shape)
+
+
+def case_of(g, start, x, shape):
+    """The case of a network with the output x."""
     value = helper.make_tensor_value_info
     graph = helper.make_graph(g.nodes, "quantized", [value("x", 1, start)], [value(x, 1, shape)], g.constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
     onnx.checker.check_model(model)
     data = model.SerializeToString()
-    return case_bytes([("x", n.normal(0, 1, start).astype("f4"))], [data, b""])
+    return case_bytes([("x", g.n.normal(0, 1, start).astype("f4"))], [data, b""])
 
 
 def main():
     seed = int(sys.argv[2])
     with open(sys.argv[1], "wb") as f:
         for k in range(int(sys.argv[3])):
-            f.write(network(seed * 1000003 + k, int(sys.argv[4]), int(sys.argv[5:] == ["floats"])))
+            number = seed * 1000003 + k
+            f.write(rows(number) if sys.argv[5:] == ["rows"] else network(number, int(sys.argv[4]), int(sys.argv[5:] == ["floats"])))
 
 
 main()

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    onnx_relu MODEL.onnx OUT.onnx NAME=FILE.npy ... [--relus K] [--what refit|biases|cold] [--batch
    N]
-   [--memory BYTES] [--leaky] [--fitted] [--line] [--each K,K,...]: converts a model by onnx_relu.h
-   and prints what was done with its gates and matrices. */
+   [--memory BYTES] [--leaky] [--fitted] [--line] [--each K,K,...] [--leave VALUE] [--keep-bias
+   VALUE]: converts a model by onnx_relu.h and prints what was done with its gates and matrices.
+   --leave: the matrix that makes this value stays; --keep-bias: its biases do. */
 #include "onnx_relu.h"
 #include "npy.h"
 #include <stdio.h>
@@ -71,6 +72,20 @@ static void add_all(onnx_relu *c, const onnx_graph *g, size_t batch)
     }
 }
 
+/* Sets what is wanted of the matrices that make two values, each NULL or a name. */
+static void choose(const onnx_graph *g, onnx_relu *c, const char *leave, const char *keep_bias)
+{
+    int k;
+    if (onnx_relu_prepare(c))
+        stop(c->message);
+    for (k = 0; k < c->layers; k++) {
+        const deploy_span *name = &g->value[g->top.node[c->layer[k].node].output[0]].name;
+        if (leave && onnx_is(name, leave))
+            c->layer[k].leave = "its caller wants it so";
+        c->layer[k].keep_bias = keep_bias && onnx_is(name, keep_bias);
+    }
+}
+
 static void print_name(const onnx_graph *g, int value)
 {
     printf("%.*s", (int)g->value[value].name.n, (const char *)g->value[value].name.p);
@@ -116,6 +131,7 @@ int main(int argc, char **argv)
 {
     onnx_relu_options o = onnx_relu_defaults();
     char message[160] = "", *each = NULL;
+    const char *leave = NULL, *keep_bias = NULL;
     size_t bytes, batch = 32;
     void *model;
     onnx_graph *g;
@@ -144,6 +160,10 @@ int main(int argc, char **argv)
             o.memory = (size_t)atol(argv[++i]);
         } else if (i + 1 < argc && !strcmp(argv[i], "--ridge")) {
             o.ridge = atof(argv[++i]);
+        } else if (i + 1 < argc && !strcmp(argv[i], "--leave")) {
+            leave = argv[++i];
+        } else if (i + 1 < argc && !strcmp(argv[i], "--keep-bias")) {
+            keep_bias = argv[++i];
         } else if (i + 1 < argc && !strcmp(argv[i], "--each")) {
             each = argv[++i];
         } else if (i + 1 < argc && !strcmp(argv[i], "--what")) {
@@ -179,6 +199,8 @@ int main(int argc, char **argv)
         free(relus);
     }
     add_all(c, g, batch);
+    if (leave || keep_bias)
+        choose(g, c, leave, keep_bias);
     if (onnx_relu_convert(c))
         stop(c->message);
     report(g, c);

@@ -649,8 +649,63 @@ def evaluate(model, x):
     kind = {"Relu": lambda a: np.maximum(a, 0), "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "MatMul": np.matmul,
             "PRelu": lambda a, below: np.where(a < 0, below * a, a)}
     for n in model.graph.node:
-        values[n.output[0]] = kind[n.op_type](*(values[i] for i in n.input))
+        a = {b.name: helper.get_attribute_value(b) for b in n.attribute}
+        given = [values[i] for i in n.input]
+        if n.op_type == "Gemm":
+            y = a.get("alpha", 1) * (given[0] @ (given[1].T if a.get("transB") else given[1]))
+            values[n.output[0]] = y + a.get("beta", 1) * given[2] if len(given) > 2 else y
+        else:
+            values[n.output[0]] = kind[n.op_type](*given)
     return values["y"]
+
+
+def test_folded():
+    """Kink and slope in the matrix before a gate, of each form that it has, beside the same network whose z is an output as well, so
+    that kink and slope are nodes: the same values."""
+    data = normal(512, 16)
+    w, b, v = normal(16, 24, scale=0.4), normal(24), normal(24, 8, scale=0.3)
+    forms = {"MatMul": lambda m: m.put("MatMul", "x", w, name="z"), "MatMul and Add": lambda m: m.put("Add", m.put("MatMul", "x", w), b, name="z"),
+             "Add before a MatMul": lambda m: m.put("Add", b, m.put("MatMul", "x", w), name="z"), "Gemm": lambda m: m.put("Gemm", "x", w, b, name="z"),
+             "Gemm without biases": lambda m: m.put("Gemm", "x", w, name="z"),
+             "Gemm with factors": lambda m: m.put("Gemm", "x", w.T.copy(), b, name="z", transB=1, alpha=0.7, beta=1.7),
+             "Gemm with one bias": lambda m: m.put("Gemm", "x", w, [0.4], name="z", beta=0.5)}
+    for form, before in forms.items():
+        for options in (["--fitted"], ["--fitted", "--line"]):
+            values, folded = [], None
+            for outputs in (("y",), ("y", "z")):
+                m = Model([16])
+                m.put("Gemm", silu(m, before(m)), v, b[:8].copy(), name="y")
+                m.save("folded", outputs)
+                model, lines = convert("folded", data, *options, "--what", "cold")
+                values.append(evaluate(model, data))
+                folded = folded or ops(model)
+            apart = np.abs(values[0] - values[1]).max() / np.abs(values[1]).max()
+            say(apart < 1e-5 and folded.count("PRelu" if "--line" in options else "Relu") == 1 and not {"Sub", "Mul"} & set(folded),
+                f"a gate behind {form}, {options}: kink and slope are in the matrix, and the values are the same", f"{apart} {folded}")
+
+
+def test_left():
+    """Matrices that the caller leaves, or whose biases it keeps."""
+    data, names = normal(300, 16), ("h", "y")
+    m = Model([16])
+    h = m.put("Gemm", silu(m, m.put("MatMul", "x", normal(16, 24, scale=0.5))), normal(24, 24, scale=0.3), normal(24), name="h")
+    m.put("Gemm", m.put("Mul", h, m.put("Sigmoid", h)), normal(24, 8, scale=0.3), normal(8), name="y")
+    m.save("left")
+    old = constants_of(onnx.load(f"{folder}/left.onnx"))
+    for name in names:
+        for option, changed in (("--leave", (0, 0)), ("--keep-bias", (1, 0))):
+            model, lines = convert("left", data, option, name)
+            new = constants_of(model)
+            for other in names:
+                # shapes tell the constants apart, whose names may be new
+                shapes = [(24, 24), (24,)] if other == "h" else [(24, 8), (8,)]
+                found = tuple(int(not any(c.shape == shape and any(np.array_equal(c, o) for o in old.values()) for c in new.values()))
+                              for shape in shapes)
+                wanted = changed if other == name else (found[0], 1)
+                line = [l for l in lines if l.startswith(f"layer {other} ")]
+                why = len(line) == 1 and ("its caller wants it so" in line[0]) == (option == "--leave" and other == name)
+                say(found == wanted and why, f"{option} {name}: weights and biases of {other} {'change' if wanted[1] else 'are kept as they should be'}",
+                    f"{found} {line}")
 
 
 def test_errors():
@@ -812,4 +867,6 @@ for groups, biased, summed in ((1, 1, 0), (2, 1, 1), (1, 0, 1)):
 test_statistics()
 test_branch()
 test_one()
+test_folded()
+test_left()
 write_list()

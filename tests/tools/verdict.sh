@@ -47,6 +47,18 @@ three_classes()
         for (i = 0; i < rows; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }'
 }
 
+# cases GENERATOR FILE ARGUMENTS: random cases of tools/GENERATOR.py, by $onnx. With $CASES, a folder, what an earlier run with the
+# same arguments made is taken from there.
+cases()
+{
+    generator=$1 file=$2
+    shift 2
+    [ -n "$CASES" ] || { $onnx tools/$generator.py $file "$@"; return; }
+    stored=$CASES/$(echo $generator "$@" | cksum | tr ' ' -)
+    [ -e $stored ] || $onnx tools/$generator.py $stored "$@" || return
+    cp $stored $file
+}
+
 # onnx_runtime: succeeds if node has ONNX Runtime: the package onnxruntime-node, in build/onnxruntime or in NODE_PATH.
 onnx_runtime()
 {
