@@ -213,7 +213,7 @@ static void answer_text(text *t)
     fclose(t->f);
     free(reply.p);
     reply.p = (unsigned char *)t->p;
-    reply.n = reply.capacity = t->n;
+    reply.n = reply.space = t->n;
 }
 
 static void tell_text(text *t)
@@ -750,6 +750,6 @@ PAGE(int, take)(void)
     free(reply.p);
     reply = *file;
     file->p = NULL;
-    file->n = file->capacity = 0;
+    file->n = file->space = 0;
     return 0;
 }
