@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx ours|runtime mlp|resnet|gpt BATCH [SECONDS]: compares inference with ONNX Runtime on the
+   onnx ours|runtime mlp|resnet|vit|gpt BATCH [SECONDS]: compares inference with ONNX Runtime on the
    same exported file: the MLP of step.c, ResNet-18 and the GPT of resnet.c and gpt.c, with exact
    GELU and folded batch norm. The runtime is the library that $ONNXRUNTIME names
    (libonnxruntime.so.1). It uses as many threads as OpenMP, and its default options otherwise. The
@@ -9,36 +9,11 @@
 #include "onnx_out.h"
 #include "runtime.h"
 
-enum { NODES = 128, CONTEXT = 128, VOCABULARY = 65 };
+enum { NODES = 192 };
 static lgelu_node nodes[NODES];
 static lgelu_net net;
 static int in, out;
 static int32_t none;
-
-static int build_net(const char *model)
-{
-    static const size_t sizes[4] = { 512, 256, 128, 10 };
-    lgelu_transformer shape;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = shape.heads = 6;
-    shape.width = 384;
-    shape.gate = LGELU_GATE_GELU;
-    shape.lambda = 1;
-    lgelu_net_begin(&net, nodes, NODES);
-    if (!strcmp(model, "mlp")) {
-        in = lgelu_input(&net, "x", 1, 1, 784);
-        out = lgelu_mlp(&net, in, sizes, 4, LGELU_GATE_GELU, 1);
-    } else if (!strcmp(model, "resnet")) {
-        in = lgelu_input(&net, "x", 32, 32, 3);
-        out = lgelu_resnet(&net, in, 64, 4, 2, 100, LGELU_GATE_GELU, 1);
-    } else if (!strcmp(model, "gpt")) {
-        in = lgelu_tokens(&net, "x", CONTEXT, VOCABULARY);
-        out = lgelu_gpt(&net, in, &shape);
-    } else {
-        return 0;
-    }
-    return 1;
-}
 
 int main(int argc, char **argv)
 {
@@ -58,8 +33,10 @@ int main(int argc, char **argv)
     runtime_t r;
     int runs;
 
-    if (argc < 4 || !batch || batch > 4096 || !build_net(argv[2])) {
-        fprintf(stderr, "usage: onnx ours|runtime mlp|resnet|gpt BATCH [SECONDS]\n");
+    lgelu_net_begin(&net, nodes, NODES);
+    out = argc > 2 ? build_net(&net, argv[2], LGELU_GATE_GELU, &in) : -1;
+    if (argc < 4 || !batch || batch > 4096 || out < 0) {
+        fprintf(stderr, "usage: onnx ours|runtime mlp|resnet|vit|gpt BATCH [SECONDS]\n");
         return 2;
     }
     memset(&r, 0, sizeof r);
@@ -72,7 +49,7 @@ int main(int argc, char **argv)
     work = malloc(onnx_save_bytes(&net));
     for (i = 0; i < n; i++) {
         x[i] = 2 * lgelu_uniform(1, 2, i) - 1;
-        wide[i] = token[i] = (int32_t)(lgelu_random(1, 2, i) % VOCABULARY);
+        wide[i] = token[i] = (int32_t)(lgelu_random(1, 2, i) % NET_VOCABULARY);
     }
     /* The runtime's layout has the channels first. */
     for (i = 0; nodes[in].shape[0] > 1 && i < n; i++) {
@@ -96,7 +73,7 @@ int main(int argc, char **argv)
         const int vector = nodes[in].shape[0] == 1, tokens = nodes[in].op == LGELU_OP_TOKENS;
         float *values;
         shape[0] = (int64_t)batch;
-        shape[1] = (int64_t)(tokens ? CONTEXT : nodes[in].shape[2]);
+        shape[1] = (int64_t)(tokens ? NET_CONTEXT : nodes[in].shape[2]);
         shape[2] = (int64_t)nodes[in].shape[0];
         shape[3] = (int64_t)nodes[in].shape[1];
         bytes = n * (tokens ? sizeof *wide : sizeof *x);

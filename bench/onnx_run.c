@@ -1,43 +1,19 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_run ours|runtime resnet|vit|gpt BATCH [SECONDS]: compares the literal evaluation of an ONNX
-   file (examples/reluize/ops/onnx_run.h) with ONNX Runtime on the same file: ResNet-18 and the GPT
-   of onnx.c, and a vision Transformer of 6 layers, with exact GELU and folded batch norm. The
-   runtime is the library that $ONNXRUNTIME names. The program prints one JSON line with the fastest
-   run and a hash of the bits of the outputs. With `file` in place of ours it writes the file to
-   stdout. */
+   onnx_run ours|runtime mlp|resnet|vit|gpt BATCH [SECONDS]: compares the literal evaluation of an
+   ONNX file (examples/reluize/ops/onnx_run.h) with ONNX Runtime on the same file: the MLP,
+   ResNet-18 and the GPT of onnx.c, and a vision Transformer of 6 layers, with exact GELU and folded
+   batch norm. The runtime is the library that $ONNXRUNTIME names. The program prints one JSON line
+   with the fastest run and a hash of the bits of the outputs. With `file` in place of ours it
+   writes the file to stdout. */
 #include "net.h"
 #include "onnx_out.h"
 #include "onnx_run.h"
 #include "runtime.h"
 
-enum { NODES = 192, CONTEXT = 128, VOCABULARY = 65 };
+enum { NODES = 192 };
 static lgelu_node nodes[NODES];
 static lgelu_net net;
 static int in, out;
-
-static int build_net(const char *model)
-{
-    lgelu_transformer shape;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = shape.heads = 6;
-    shape.width = 384;
-    shape.gate = LGELU_GATE_GELU;
-    shape.lambda = 1;
-    lgelu_net_begin(&net, nodes, NODES);
-    if (!strcmp(model, "resnet")) {
-        in = lgelu_input(&net, "x", 32, 32, 3);
-        out = lgelu_resnet(&net, in, 64, 4, 2, 100, LGELU_GATE_GELU, 1);
-    } else if (!strcmp(model, "vit")) {
-        in = lgelu_input(&net, "x", 64, 64, 3);
-        out = lgelu_vit(&net, in, &shape, 4, 0, 100);
-    } else if (!strcmp(model, "gpt")) {
-        in = lgelu_tokens(&net, "x", CONTEXT, VOCABULARY);
-        out = lgelu_gpt(&net, in, &shape);
-    } else {
-        return 0;
-    }
-    return 1;
-}
 
 /* Writes the network as an ONNX file with the channels first. */
 static bytes_ save_net(size_t batch)
@@ -75,7 +51,7 @@ static void fill(void *x, int tokens, size_t n)
     size_t i;
     for (i = 0; i < n; i++) {
         if (tokens)
-            ((int64_t *)x)[i] = (int64_t)(lgelu_random(1, 2, i) % VOCABULARY);
+            ((int64_t *)x)[i] = (int64_t)(lgelu_random(1, 2, i) % NET_VOCABULARY);
         else
             ((float *)x)[i] = 2 * lgelu_uniform(1, 2, i) - 1;
     }
@@ -155,9 +131,11 @@ int main(int argc, char **argv)
     uint64_t hash = 0;
     bytes_ file;
     double best;
-    int tokens;
-    if (argc < 4 || !batch || batch > 4096 || !build_net(argv[2])) {
-        fprintf(stderr, "usage: onnx_run ours|runtime|file resnet|vit|gpt BATCH [SECONDS]\n");
+    int tokens, rank;
+    lgelu_net_begin(&net, nodes, NODES);
+    out = argc > 2 ? build_net(&net, argv[2], LGELU_GATE_GELU, &in) : -1;
+    if (argc < 4 || !batch || batch > 4096 || out < 0) {
+        fprintf(stderr, "usage: onnx_run ours|runtime|file mlp|resnet|vit|gpt BATCH [SECONDS]\n");
         return 2;
     }
     isa_from_environment();
@@ -165,14 +143,15 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "file"))
         return fwrite(file.p, 1, file.n, stdout) != file.n;
     tokens = nodes[in].op == LGELU_OP_TOKENS;
+    rank = nodes[in].shape[0] > 1 ? 4 : 2;
     shape[0] = (int64_t)batch;
-    shape[1] = (int64_t)(tokens ? CONTEXT : nodes[in].shape[2]);
+    shape[1] = (int64_t)(tokens ? NET_CONTEXT : nodes[in].shape[2]);
     shape[2] = (int64_t)nodes[in].shape[0];
     shape[3] = (int64_t)nodes[in].shape[1];
     if (theirs)
-        best = run_theirs(&file, tokens, tokens ? 2 : 4, shape, seconds, &version);
+        best = run_theirs(&file, tokens, rank, shape, seconds, &version);
     else
-        best = evaluate(&file, tokens, tokens ? 2 : 4, shape, seconds, &hash);
+        best = evaluate(&file, tokens, rank, shape, seconds, &hash);
     printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ",
            theirs ? "ONNX Runtime " : "lgelu.h", version, argv[2], batch, threads());
     printf("\"forward_ms\": %.3f, \"hash\": \"%016llx\"}\n", 1e3 * best, (unsigned long long)hash);

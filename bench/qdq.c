@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    qdq SECONDS MODEL...: compares the evaluation of files of 8 bits, with QuantizeLinear and
    DequantizeLinear (examples/reluize/ops/onnx_run.h), with ONNX Runtime on the same file, on one
-   thread. A MODEL is an ONNX file, or one of our networks: mlp, resnet, vit. A model without
+   thread. A MODEL is an ONNX file, or one of our networks: mlp, resnet, vit, gpt. A model without
    QuantizeLinear is quantized first (examples/reluize/passes/onnx_int8.h), with random inputs. Open
    sizes are 1, and with EDGE=N, N rows and columns of images.
 
@@ -25,31 +25,6 @@ static void bad(const char *model, const char *message)
 
 /* ---- the file ---- */
 
-/* Builds one of our networks; returns its output, or -1: the name is of none. */
-static int build_net(lgelu_net *net, const char *model, int *in)
-{
-    static const size_t layers[4] = { 512, 256, 128, 10 };
-    lgelu_transformer shape;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = shape.heads = 6;
-    shape.width = 384;
-    shape.gate = LGELU_GATE_GELU;
-    shape.lambda = 1;
-    if (!strcmp(model, "mlp")) {
-        *in = lgelu_input(net, "x", 1, 1, 784);
-        return lgelu_mlp(net, *in, layers, 4, LGELU_GATE_RELU, 1);
-    }
-    if (!strcmp(model, "resnet")) {
-        *in = lgelu_input(net, "x", 32, 32, 3);
-        return lgelu_resnet(net, *in, 64, 4, 2, 100, LGELU_GATE_RELU, 1);
-    }
-    if (!strcmp(model, "vit")) {
-        *in = lgelu_input(net, "x", 64, 64, 3);
-        return lgelu_vit(net, *in, &shape, 4, 0, 100);
-    }
-    return -1;
-}
-
 /* Writes one of our networks as an ONNX file in floats with the channels first. Returns 0, or 1:
    the name is of none. */
 static int save_net(const char *model, bytes_ *file)
@@ -62,7 +37,7 @@ static int save_net(const char *model, bytes_ *file)
     static int32_t none;
     int in = -1;
     lgelu_net_begin(&net, nodes, NODES);
-    o.node = build_net(&net, model, &in);
+    o.node = build_net(&net, model, LGELU_GATE_RELU, &in);
     if (o.node < 0)
         return 1;
     memory = make(&net, BATCH, LGELU_MODE_INFER, in, &none, -1, &none);
@@ -306,7 +281,7 @@ int main(int argc, char **argv)
 {
     int k;
     if (argc < 3) {
-        fprintf(stderr, "usage: qdq SECONDS FILE.onnx|mlp|resnet|vit ...\n");
+        fprintf(stderr, "usage: qdq SECONDS FILE.onnx|mlp|resnet|vit|gpt ...\n");
         return 2;
     }
     isa_from_environment();
