@@ -3,9 +3,11 @@
    computes from bytes (onnx_run_between.c). What moves or compares elements, functions and pairs of
    values have the bytes of the literal evaluation, node after node, for both types of bytes and any
    zero point. Each row of the table is evaluated once more with another attribute or scale: an
-   error that must be found in most of the draws. */
+   error that must be found in most of the draws. A MatMul of two values is what onnx_whole.h
+   defines. */
 #include "onnx_whole.h"
 #include "tools/onnx_build.h"
+#include <math.h>
 
 enum { DRAWS = 40, MOST_BYTES = 4096 };
 
@@ -174,6 +176,102 @@ static int equal(const result *a, const result *b)
            && !memcmp(a->bytes, b->bytes, a->count);
 }
 
+/* ---- MatMul of two values ---- */
+
+enum { MOST_SIDE = 90 };
+
+/* Draws, evaluates and compares one product of `batch` matrices with onnx_whole.h's definition.
+   Returns how many elements differ, where b has this error; -1: it is not computed from bytes. */
+static int product(int batch, int m, int k, int n, int quantized, int error)
+{
+    static unsigned char a[MOST_SIDE * MOST_SIDE], b[MOST_SIDE * MOST_SIDE];
+    const int type_a = draw(2) ? ONNX_U8 : ONNX_I8, type_b = draw(2) ? ONNX_U8 : ONNX_I8;
+    const int64_t dim_a[] = { 1, batch, m, k }, dim_b[] = { 1, batch, k, n };
+    const unsigned char zero[2] = { (unsigned char)draw(256), (unsigned char)draw(256) };
+    const float scale[3] = { 0.013f, 0.021f, 0.013f * 0.021f * 150 * sqrtf((float)k) };
+    const unsigned char zero_y = (unsigned char)draw(256);
+    memory_file graph = { NULL, 0, 0 }, file;
+    int differ = 0;
+    onnx_graph *g;
+    onnx_run *run;
+    onnx_eight e;
+    build_node(&graph, "DequantizeLinear", "bytes_a scale_a zero_a", "a", "");
+    build_node(&graph, "DequantizeLinear", "bytes_b scale_b zero_b", "b", "");
+    build_node(&graph, "MatMul", "a b", quantized ? "f" : "y", "");
+    if (quantized)
+        build_node(&graph, "QuantizeLinear", "f scale_y zero_y", "y", "");
+    build_initializer(&graph, "scale_a", ONNX_F32, 0, NULL, scale, 4);
+    build_initializer(&graph, "scale_b", ONNX_F32, 0, NULL, scale + 1, 4);
+    build_initializer(&graph, "scale_y", ONNX_F32, 0, NULL, scale + 2, 4);
+    build_initializer(&graph, "zero_a", type_a, 0, NULL, zero, 1);
+    build_initializer(&graph, "zero_b", type_b, 0, NULL, zero + 1, 1);
+    build_initializer(&graph, "zero_y", ONNX_U8, 0, NULL, &zero_y, 1);
+    build_value(&graph, BUILD_INPUT, "bytes_a", type_a, 4, dim_a);
+    build_value(&graph, BUILD_INPUT, "bytes_b", type_b, 4, dim_b);
+    build_value(&graph, BUILD_OUTPUT, "y", quantized ? ONNX_U8 : ONNX_F32, -1, NULL);
+    file = build_model(&graph, 8, 17);
+    g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
+    run = g ? onnx_run_begin(g, NULL, said) : NULL;
+    for (int i = 0; i < batch * m * k; i++)
+        a[i] = (unsigned char)draw(256);
+    for (int i = 0; i < batch * k * n; i++)
+        b[i] = (unsigned char)draw(256);
+    if (run) {
+        onnx_tensor *x = onnx_tensor_make(run, type_a, 4, dim_a);
+        memcpy(x->data, a, x->count);
+        onnx_run_set(run, onnx_graph_find(g, "bytes_a"), x);
+        x = onnx_tensor_make(run, type_b, 4, dim_b);
+        memcpy(x->data, b, x->count);
+        onnx_run_set(run, onnx_graph_find(g, "bytes_b"), x);
+    }
+    if (!run || !onnx_eight_find(run, quantized ? 3 : 2, &e) || e.kind != ONNX_EIGHT_PRODUCT
+        || onnx_run_all(run)) {
+        differ = -1;
+    } else {
+        const onnx_tensor *y = onnx_run_get(run, onnx_graph_find(g, "y"));
+        const int flip_a = type_a == ONNX_I8 ? 128 : 0, flip_b = type_b == ONNX_I8 ? 128 : 0;
+        for (size_t i = 0; i < y->count; i++) {
+            const int column = (int)i % n, row_ = (int)i / n, matrix = row_ / m;
+            int64_t sum = error;
+            volatile float by = scale[0] * scale[1], value;
+            for (int j = 0; j < k; j++)
+                sum += ((a[row_ * k + j] ^ flip_a) - (zero[0] ^ flip_a))
+                       * ((b[(matrix * k + j) * n + column] ^ flip_b) - (zero[1] ^ flip_b));
+            if (quantized)
+                by = by / scale[2];
+            value = (float)sum * by;
+            if (quantized) {
+                const double byte = rint((double)value) + zero_y;
+                differ += ((const uint8_t *)y->data)[i] != (byte < 0 ? 0 : byte > 255 ? 255 : byte);
+            } else {
+                differ +=
+                    ((const float *)y->data)[i] < value || ((const float *)y->data)[i] > value;
+            }
+        }
+    }
+    if (run)
+        onnx_run_end(run);
+    onnx_graph_close(g);
+    free(file.data);
+    return differ;
+}
+
+static void products(int quantized)
+{
+    int differ = 0, seen = 0;
+    for (int n = 0; n < 4 * DRAWS; n++) {
+        const int batch = 1 + (int)draw(3), side = MOST_SIDE / batch;
+        const int m = 1 + (int)draw((size_t)side), k = 1 + (int)draw((size_t)side);
+        const int columns = 1 + (int)draw((size_t)side);
+        differ += product(batch, m, k, columns, quantized, 0) != 0;
+        seen += product(batch, m, k, columns, quantized, quantized ? 2000 : 1) > 0;
+    }
+    check(!differ && seen > 3 * DRAWS,
+          quantized ? "MatMul of two values: the bytes of the definition"
+                    : "MatMul of two values in floats: those of the definition",
+          "%d of %d differ, an error is seen in %d", differ, 4 * DRAWS, seen);
+}
+
 int main(void)
 {
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
@@ -196,5 +294,7 @@ int main(void)
               "%d of %d differ, an error is not seen in %d, %d are not of this kind %s", differ,
               DRAWS, missed, others, said);
     }
+    products(1);
+    products(0);
     return check_end();
 }

@@ -359,14 +359,21 @@ size_t int8_planes_weights(const int8_planes *g)
 void int8_planes_pack(const int8_planes *g, int8_t *packed, const int8_t *w)
 {
     const size_t taps = g->window[0] * g->window[1], quads = g->own.quads;
-    size_t o, k, t;
+    size_t o, k, t, i;
     memset(packed, 0, int8_planes_weights(g));
     for (o = 0; o < g->out; o++) {
         int8_t *block = packed + o / PLANES_OUTPUTS * quads * taps * 4 * PLANES_OUTPUTS;
-        for (k = 0; k < g->in; k++) {
+        const int8_t *from = w + o * g->in * taps;
+        for (k = 0; k < g->in; k += 4) {
             for (t = 0; t < taps; t++) {
-                const int8_t v = w[(o * g->in + k) * taps + t];
-                block[((t * quads + k / 4) * PLANES_OUTPUTS + o % PLANES_OUTPUTS) * 4 + k % 4] = v;
+                int8_t *to =
+                    block + ((t * quads + k / 4) * PLANES_OUTPUTS + o % PLANES_OUTPUTS) * 4;
+                if (taps == 1 && k + 4 <= g->in) {
+                    memcpy(to, from + k, 4);
+                    continue;
+                }
+                for (i = 0; i < 4 && k + i < g->in; i++)
+                    to[i] = from[(k + i) * taps + t];
             }
         }
     }
@@ -832,25 +839,37 @@ static void int8_plane_sums(int32_t *sums, const int8_planes *g, const uint8_t *
     }
 }
 
-/* Writes the results of one output of a tile, whose plane is at y. */
-static void int8_plane_put(uint8_t *y, const int32_t *sum, const int8_plane_places *places,
-                           size_t output, const int8_scaling *s, int8_set set)
+/* What becomes of the sums of one output of a tile. */
+typedef struct {
+    uint8_t *y;            /* planes of results, */
+    int32_t *sums;         /* or, without scaling, of sums */
+    const int8_scaling *s; /* NULL: none */
+} int8_plane_output;
+
+static void int8_plane_put(const int8_plane_output *to, size_t at, const int32_t *sum,
+                           const int8_plane_places *places, size_t output, int8_set set)
 {
-    const size_t pixels = places->vectors * PLANES_LANES;
     uint8_t bytes[PLANES_PIXELS];
     size_t k;
-    if (places->runs == 1) {
-        int8_to_bytes(y + places->to[0], sum + places->from[0], places->length[0], output, 0, s,
-                      set);
+    if (to->s && places->runs == 1) {
+        int8_to_bytes(to->y + at + places->to[0], sum + places->from[0], places->length[0], output,
+                      0, to->s, set);
         return;
     }
-    int8_to_bytes(bytes, sum, pixels, output, 0, s, set);
-    for (k = 0; k < places->runs; k++)
-        memcpy(y + places->to[k], bytes + places->from[k], places->length[k]);
+    if (to->s)
+        int8_to_bytes(bytes, sum, places->vectors * PLANES_LANES, output, 0, to->s, set);
+    for (k = 0; k < places->runs; k++) {
+        const size_t from = places->from[k], n = places->length[k];
+        if (to->s)
+            memcpy(to->y + at + places->to[k], bytes + from, n);
+        else
+            memcpy(to->sums + at + places->to[k], sum + from, n * sizeof *sum);
+    }
 }
 
-void int8_planes_tile(const int8_planes *g, size_t tile, const uint8_t *image, const int8_t *packed,
-                      const int32_t *first, uint8_t *y, const int8_scaling *s, int8_set set)
+static void int8_plane_run_tile(const int8_planes *g, size_t tile, const uint8_t *image,
+                                const int8_t *packed, const int32_t *first,
+                                const int8_plane_output *to, int8_set set)
 {
     const size_t taps = g->window[0] * g->window[1], plane = g->out_size[0] * g->out_size[1];
     const size_t block = g->own.quads * taps * 4 * PLANES_OUTPUTS;
@@ -864,8 +883,22 @@ void int8_planes_tile(const int8_planes *g, size_t tile, const uint8_t *image, c
         blocks = int8_plane_blocks(&places, all - at, set);
         int8_plane_sums(sums, g, image, packed + at * block, first + from, &places, blocks, set);
         for (o = from; o < g->out && o < from + blocks * PLANES_OUTPUTS; o++)
-            int8_plane_put(y + o * plane, sums + (o - from) * PLANES_PIXELS, &places, o, s, set);
+            int8_plane_put(to, o * plane, sums + (o - from) * PLANES_PIXELS, &places, o, set);
     }
+}
+
+void int8_planes_tile(const int8_planes *g, size_t tile, const uint8_t *image, const int8_t *packed,
+                      const int32_t *first, uint8_t *y, const int8_scaling *s, int8_set set)
+{
+    const int8_plane_output to = { y, NULL, s };
+    int8_plane_run_tile(g, tile, image, packed, first, &to, set);
+}
+
+void int8_planes_sums(const int8_planes *g, size_t tile, const uint8_t *image, const int8_t *packed,
+                      const int32_t *first, int32_t *sums, int8_set set)
+{
+    const int8_plane_output to = { NULL, sums, NULL };
+    int8_plane_run_tile(g, tile, image, packed, first, &to, set);
 }
 
 /* ---- one channel a group ---- */

@@ -89,6 +89,10 @@ void int8_planes_fill(const int8_planes *g, uint8_t *image, const uint8_t *x, si
 void int8_planes_tile(const int8_planes *g, size_t tile, const uint8_t *image, const int8_t *packed,
                       const int32_t *first, uint8_t *y, const int8_scaling *s, int8_set set);
 
+/* The same for the sums: sums[out][rows][columns]. */
+void int8_planes_sums(const int8_planes *g, size_t tile, const uint8_t *image, const int8_t *packed,
+                      const int32_t *first, int32_t *sums, int8_set set);
+
 /* A plane of a convolution with one channel a group, of stride 1 or 2 and dilation 1 along columns:
    the bytes of a copy with borders, and one output of weights[rows·columns of the window]. */
 int int8_depthwise_has(const int8_planes *g, int8_set set);

@@ -7,7 +7,7 @@
        [1] WALK      makers of values, constants, scales
        [2] LAYERS    Conv, Gemm, MatMul
        [3] TABLES    functions of one value
-       [4] PAIRS     sums and products of two values
+       [4] PAIRS     sums and products of two values, element by element; MatMul of two values
        [5] MOVES     operators that move elements
        [6] ENTRY     finding and computing */
 #include "onnx_whole.h"
@@ -538,6 +538,19 @@ static int onnx_between_run_layer(onnx_call *c, const onnx_eight *e)
 
 /* ---- [4] PAIRS ---- */
 
+/* Takes operand k, a value with one scale. */
+static int onnx_between_find_operand(const onnx_run *r, int v, int k, onnx_eight *e)
+{
+    const onnx_node *d = onnx_between_dequantized(r, v);
+    if (!d)
+        return 0;
+    onnx_between_add_node(e, onnx_between_maker_number(r, v));
+    e->source[k] = d->input[0];
+    e->scale[k] = d->input[1];
+    e->zero[k] = onnx_between_input(d, 2);
+    return 1;
+}
+
 static int onnx_between_find_pair(const onnx_run *r, const onnx_node *end, onnx_eight *e)
 {
     const onnx_node *n;
@@ -562,18 +575,56 @@ static int onnx_between_find_pair(const onnx_run *r, const onnx_node *end, onnx_
     if (!e->op || n->inputs != 2)
         return 0;
     for (k = 0; k < 2; k++) {
-        const onnx_node *d = onnx_between_dequantized(r, n->input[k]);
-        if (!d)
+        if (!onnx_between_find_operand(r, n->input[k], k, e))
             return 0;
-        onnx_between_add_node(e, onnx_between_maker_number(r, n->input[k]));
-        e->source[k] = d->input[0];
-        e->scale[k] = d->input[1];
-        e->zero[k] = onnx_between_input(d, 2);
     }
     e->sources = 2;
     e->scale[2] = end->input[1];
     e->zero[2] = onnx_between_input(end, 2);
     return 1;
+}
+
+/* MatMul of two values; its result may stay in floats, where it is at the end itself. */
+static int onnx_between_find_product(const onnx_run *r, const onnx_node *end, onnx_eight *e)
+{
+    const int quantized = onnx_between_is(end, "QuantizeLinear"), v = end->input[0];
+    const onnx_node *n = quantized ? onnx_between_maker(r, v, "MatMul") : end;
+    int k;
+    e->kind = ONNX_EIGHT_PRODUCT;
+    if (!n || !onnx_between_is(n, "MatMul") || n->inputs != 2
+        || (quantized && !onnx_between_is_read_once(r, v)))
+        return 0;
+    if (quantized) {
+        onnx_between_add_node(e, onnx_between_maker_number(r, v));
+        onnx_between_add(e->inside, &e->insides, v);
+    }
+    for (k = 0; k < 2; k++) {
+        if (!onnx_between_find_operand(r, n->input[k], k, e))
+            return 0;
+    }
+    e->sources = 2;
+    e->scale[2] = quantized ? end->input[1] : -1;
+    e->zero[2] = quantized ? onnx_between_input(end, 2) : -1;
+    return 1;
+}
+
+static int onnx_between_run_product(onnx_call *c, const onnx_eight *e)
+{
+    const onnx_run *r = c->run;
+    onnx_whole p;
+    memset(&p, 0, sizeof p);
+    p.x = onnx_run_get(r, e->source[0]);
+    p.x_scale = onnx_between_constant(r, e->scale[0]);
+    p.x_zero = onnx_between_constant(r, e->zero[0]);
+    p.w = onnx_run_get(r, e->source[1]);
+    p.w_scale = onnx_between_constant(r, e->scale[1]);
+    p.w_zero = onnx_between_constant(r, e->zero[1]);
+    p.y_scale = onnx_between_constant(r, e->scale[2]);
+    p.y_zero = onnx_between_constant(r, e->zero[2]);
+    p.floats = !p.y_scale;
+    p.low = e->low;
+    p.high = e->high;
+    return onnx_whole_product(c, &p);
 }
 
 /* The grid of values of a type with a scale and a zero point, which may be NULL. Returns 0: they
@@ -717,13 +768,18 @@ static void onnx_between_clear(onnx_eight *e)
 int onnx_eight_find(const onnx_run *r, int node, onnx_eight *e)
 {
     static int (*const find[])(const onnx_run *, const onnx_node *,
-                               onnx_eight *) = { onnx_between_find_layer, onnx_between_find_table,
-                                                 onnx_between_find_pair, onnx_between_find_move };
+                               onnx_eight *) = { onnx_between_find_layer, onnx_between_find_product,
+                                                 onnx_between_find_table, onnx_between_find_pair,
+                                                 onnx_between_find_move };
     const onnx_node *end = r->graph->top.node + node;
     size_t k;
     onnx_between_clear(e);
-    if (!onnx_between_is(end, "QuantizeLinear"))
-        return onnx_between_find_floats(r, end, e);
+    if (!onnx_between_is(end, "QuantizeLinear")) {
+        if (onnx_between_find_floats(r, end, e))
+            return 1;
+        onnx_between_clear(e);
+        return onnx_between_is(end, "MatMul") && onnx_between_find_product(r, end, e);
+    }
     if (!onnx_between_has_one_scale(r, end))
         return 0;
     for (k = 0; k < sizeof find / sizeof *find; k++) {
@@ -738,6 +794,7 @@ int onnx_eight_run(onnx_call *c, const onnx_eight *e)
 {
     switch (e->kind) {
     case ONNX_EIGHT_LAYER: return onnx_between_run_layer(c, e);
+    case ONNX_EIGHT_PRODUCT: return onnx_between_run_product(c, e);
     case ONNX_EIGHT_TABLE: return onnx_between_run_table(c, e);
     case ONNX_EIGHT_PAIR: return onnx_between_run_pair(c, e);
     default: return onnx_between_run_move(c, e);

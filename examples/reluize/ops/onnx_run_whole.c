@@ -9,7 +9,8 @@
        [4] MATMUL      rows of values, which are stored one after another
        [5] PLANES      convolutions in planes of channels, where there are instructions for it
        [6] CONV        others: images with their channels last and zero points around them
-       [7] DEPTHWISE   the same with one channel a group */
+       [7] DEPTHWISE   the same with one channel a group
+       [8] PRODUCT     MatMul of two values */
 #include "onnx_whole.h"
 
 enum {
@@ -870,4 +871,202 @@ int onnx_whole_conv(onnx_call *c, const onnx_whole *p)
     if (p->y_scale && v.dims <= 2 && int8_planes_has(onnx_int8_set(c->run)))
         return whole_conv_planes(c, p, &v, dim);
     return whole_conv_rows(c, p, &v, dim);
+}
+
+/* ---- [8] PRODUCT ---- */
+
+/* A product a·b of values is a convolution of one pixel a window: the rows of b are the channels of
+   its image, those of a its weights. With a' = a - 128 and za' = za - 128, which fit in a byte with
+   a sign, Σ (a - za)·(b - zb) = Σ a'·(b - zb) - za'·Σ (b - zb), where the last sum is that of one
+   more row of weights, which are 1. */
+typedef struct {
+    const onnx_tensor *a, *b;
+    const whole_result *result;
+    onnx_tensor *y;
+    int8_planes g;
+    int8_set set;
+    size_t products, m, n, k, strips;
+    int32_t za;
+    uint8_t flip; /* what makes bytes of a those of a' */
+    /* of each strip */
+    uint8_t *image;
+    int8_t *weights, *packed; /* (m + 1, k), and packed */
+    int32_t *first, *sums;    /* (m + 1), (m + 1, n) */
+    size_t image_bytes, packed_bytes;
+} whole_product;
+
+/* Loops over so many elements are made vector code. */
+enum { WHOLE_BLOCK = 16 };
+
+/* to[i] = a[i] as a byte with a sign. */
+static void whole_signed(int8_t *to, const uint8_t *a, size_t n, uint8_t flip)
+{
+    size_t i = 0, k;
+    for (; i + WHOLE_BLOCK <= n; i += WHOLE_BLOCK) {
+        uint8_t block[WHOLE_BLOCK];
+        for (k = 0; k < WHOLE_BLOCK; k++)
+            block[k] = a[i + k] ^ flip;
+        memcpy(to + i, block, sizeof block);
+    }
+    for (; i < n; i++)
+        to[i] = (int8_t)(a[i] ^ flip);
+}
+
+static int32_t whole_sum(const int8_t *w, size_t n)
+{
+    int32_t part[WHOLE_BLOCK] = { 0 }, sum = 0;
+    size_t i = 0, k;
+    for (; i + WHOLE_BLOCK <= n; i += WHOLE_BLOCK) {
+        for (k = 0; k < WHOLE_BLOCK; k++)
+            part[k] += w[i + k];
+    }
+    for (; i < n; i++)
+        sum += w[i];
+    for (k = 0; k < WHOLE_BLOCK; k++)
+        sum += part[k];
+    return sum;
+}
+
+/* sum[i] -= last[i]. */
+static void whole_subtract(int32_t *sum, const int32_t *last, size_t n)
+{
+    size_t i = 0, k;
+    for (; i + WHOLE_BLOCK <= n; i += WHOLE_BLOCK) {
+        int32_t block[WHOLE_BLOCK];
+        for (k = 0; k < WHOLE_BLOCK; k++)
+            block[k] = sum[i + k] - last[i + k];
+        memcpy(sum + i, block, sizeof block);
+    }
+    for (; i < n; i++)
+        sum[i] -= last[i];
+}
+
+/* Packs a of one product, and a row of ones. */
+static void whole_pack_product(const whole_product *p, const uint8_t *a, int8_t *weights,
+                               int8_t *packed, int32_t *first)
+{
+    size_t o;
+    whole_signed(weights, a, p->m * p->k, p->flip);
+    memset(weights + p->m * p->k, 1, p->k);
+    for (o = 0; o <= p->m; o++)
+        first[o] = -(int32_t)p->g.zero * whole_sum(weights + o * p->k, p->k);
+    int8_planes_pack(&p->g, packed, weights);
+}
+
+static void whole_product_task(size_t strip, void *user)
+{
+    const whole_product *p = (const whole_product *)user;
+    int8_t *weights = p->weights + strip * (p->m + 1) * p->k;
+    int8_t *packed = p->packed + strip * p->packed_bytes;
+    int32_t *first = p->first + strip * (p->m + 1 + INT8_PLANES_MORE);
+    int32_t *sums = p->sums + strip * (p->m + 1) * p->n, *last = sums + p->m * p->n;
+    uint8_t *image = p->image + strip * p->image_bytes;
+    size_t at, i;
+    for (at = strip; at < p->products; at += p->strips) {
+        whole_pack_product(p, (const uint8_t *)p->a->data + at * p->m * p->k, weights, packed,
+                           first);
+        for (i = 0; i < int8_planes_quads(&p->g); i++)
+            int8_planes_fill(&p->g, image, (const uint8_t *)p->b->data + at * p->k * p->n, i);
+        for (i = 0; i < int8_planes_tiles(&p->g); i++)
+            int8_planes_sums(&p->g, i, image, packed, first, sums, p->set);
+        for (i = 0; i < p->n; i++)
+            last[i] *= p->za;
+        for (i = 0; i < p->m; i++) {
+            const size_t to = (at * p->m + i) * p->n;
+            whole_subtract(sums + i * p->n, last, p->n);
+            if (p->result->type == ONNX_F32)
+                int8_to_floats((float *)p->y->data + to, sums + i * p->n, p->n,
+                               p->result->scaling.factor, p->set);
+            else
+                whole_put(p->result, p->y, to, sums + i * p->n, p->n, 0, p->set);
+        }
+    }
+}
+
+/* Reads types and shapes. Returns 0 or 1: this is computed elsewhere. */
+static int whole_begin_product(const onnx_call *c, const onnx_whole *p, whole_product *v)
+{
+    const onnx_tensor *a = p->x, *b = p->w;
+    int32_t za, zb;
+    int d;
+    memset(v, 0, sizeof *v);
+    if ((a->type != ONNX_U8 && a->type != ONNX_I8) || (b->type != ONNX_U8 && b->type != ONNX_I8)
+        || a->rank < 2 || a->rank != b->rank || !a->count || !b->count
+        || !whole_zero(a, p->x_zero, &za) || !whole_zero(b, p->w_zero, &zb)
+        || p->w_scale->count != 1 || !whole_has_scales(p, 1))
+        return 1;
+    for (d = 0; d < a->rank - 2; d++) {
+        if (a->dim[d] != b->dim[d])
+            return 1;
+    }
+    v->a = a;
+    v->b = b;
+    v->m = (size_t)a->dim[a->rank - 2];
+    v->k = (size_t)a->dim[a->rank - 1];
+    v->n = (size_t)b->dim[a->rank - 1];
+    v->products = a->count / (v->m * v->k);
+    v->za = za - 128;
+    v->flip = a->type == ONNX_I8 ? 0 : 128;
+    v->g.in = v->k;
+    v->g.out = v->m + 1;
+    v->g.size[1] = v->g.out_size[1] = v->n;
+    v->g.size[0] = v->g.out_size[0] = v->g.window[0] = v->g.window[1] = 1;
+    v->g.stride[0] = v->g.stride[1] = v->g.dilation[0] = v->g.dilation[1] = 1;
+    v->g.zero = (uint8_t)zb;
+    v->g.flip = b->type == ONNX_I8 ? 128 : 0;
+    int8_planes_begin(&v->g);
+    v->set = onnx_int8_set(c->run);
+    return v->k > WHOLE_INPUTS || b->dim[a->rank - 2] != (int64_t)v->k;
+}
+
+/* Allocates what the strips need. Returns 0 or -1. */
+static int whole_allocate_product(onnx_call *c, whole_product *v)
+{
+    const size_t outputs = v->m + 1;
+    size_t bytes;
+    v->strips = v->products < WHOLE_CHANNELS ? v->products : WHOLE_CHANNELS;
+    v->image_bytes = whole_lines(int8_planes_image(&v->g));
+    v->packed_bytes = whole_lines(int8_planes_weights(&v->g));
+    bytes = deploy_plus(deploy_plus(v->image_bytes, v->packed_bytes), deploy_times(outputs, v->k));
+    bytes = deploy_plus(bytes, deploy_times(4 * outputs, deploy_plus(v->n, 1)));
+    bytes = deploy_plus(bytes, 4 * INT8_PLANES_MORE);
+    v->image = (uint8_t *)onnx_work(c, deploy_plus(deploy_times(v->strips, bytes), WHOLE_LINE));
+    if (!v->image)
+        return -1;
+    v->packed = (int8_t *)v->image + v->strips * v->image_bytes;
+    v->sums = (int32_t *)(void *)(v->packed + v->strips * v->packed_bytes);
+    v->first = v->sums + v->strips * outputs * v->n;
+    v->weights = (int8_t *)(v->first + v->strips * (outputs + INT8_PLANES_MORE));
+    return 0;
+}
+
+int onnx_whole_product(onnx_call *c, const onnx_whole *p)
+{
+    int64_t dim[ONNX_MOST_RANK];
+    whole_product v;
+    whole_result result;
+    float *factor, scale;
+    size_t i;
+    int failed;
+    if (whole_begin_product(c, p, &v))
+        return 1;
+    factor = (float *)onnx_room(c, v.n, sizeof *factor);
+    if (!factor)
+        return -1;
+    scale =
+        onnx_times((float)onnx_tensor_real(p->x_scale, 0), (float)onnx_tensor_real(p->w_scale, 0));
+    if (!p->floats)
+        scale /= (float)onnx_tensor_real(p->y_scale, 0);
+    for (i = 0; i < v.n; i++)
+        factor[i] = scale;
+    result = whole_result_of(p, factor);
+    memcpy(dim, v.a->dim, sizeof dim);
+    dim[v.a->rank - 1] = (int64_t)v.n;
+    v.result = &result;
+    v.y = onnx_out(c, 0, result.type, v.a->rank, dim);
+    failed = !v.y || whole_allocate_product(c, &v);
+    if (!failed)
+        onnx_parallel(c->run, whole_product_task, &v, v.strips);
+    onnx_room_free(factor);
+    return failed ? -1 : 0;
 }

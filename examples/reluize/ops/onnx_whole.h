@@ -15,7 +15,8 @@
    where the scales are floats, each product and quotient of them is rounded to a float, and round
    is to nearest, half to even. QLinearConv and QLinearMatMul are this, and so are Conv, Gemm and
    MatMul between DequantizeLinear and QuantizeLinear, whose values in floats then never exist. The
-   result in floats of a Gemm or MatMul behind DequantizeLinear alone is f32(s)·(sx·sw). */
+   result in floats of a Gemm or MatMul behind DequantizeLinear alone is f32(s)·(sx·sw). Both
+   operands of a MatMul may be values, as in attention. */
 #ifndef ONNX_WHOLE_H
 #define ONNX_WHOLE_H
 #include "onnx_layers.h"
@@ -45,6 +46,8 @@ onnx_whole onnx_whole_of(const onnx_call *c);
 
 /* MatMul; of w two dimensions. turned: w is (outputs, inputs). */
 int onnx_whole_matmul(onnx_call *c, const onnx_whole *p, int turned);
+/* MatMul of two values with as many dimensions, of which all but the last two are equal. */
+int onnx_whole_product(onnx_call *c, const onnx_whole *p);
 /* Conv, with the attributes of the node. */
 int onnx_whole_conv(onnx_call *c, const onnx_whole *p);
 
@@ -54,12 +57,13 @@ int onnx_whole_conv(onnx_call *c, const onnx_whole *p);
    The integers are those of the nodes one after another, but for layers, whose integers are defined
    above. */
 typedef enum {
-    ONNX_EIGHT_LAYER, /* Conv, Gemm or MatMul, the Relu or Clip behind it, and perhaps a table; or
-                         Gemm or MatMul alone, whose result is in floats */
-    ONNX_EIGHT_TABLE, /* a function of one value, in any number of nodes: 256 results, which these
-                         nodes compute once, for all or for each channel */
-    ONNX_EIGHT_PAIR,  /* Add, Sub or Mul of two values, and perhaps a Relu */
-    ONNX_EIGHT_MOVE   /* an operator that moves elements, with one scale on all sides */
+    ONNX_EIGHT_LAYER,   /* Conv, Gemm or MatMul, the Relu or Clip behind it, and perhaps a table; or
+                           Gemm or MatMul alone, whose result is in floats */
+    ONNX_EIGHT_PRODUCT, /* MatMul of two values */
+    ONNX_EIGHT_TABLE,   /* a function of one value, in any number of nodes: 256 results, which these
+                           nodes compute once, for all or for each channel */
+    ONNX_EIGHT_PAIR,    /* Add, Sub or Mul of two values, and perhaps a Relu */
+    ONNX_EIGHT_MOVE     /* an operator that moves elements, with one scale on all sides */
 } onnx_eight_kind;
 
 enum { ONNX_EIGHT_SOURCES = 16, ONNX_EIGHT_NODES = 48 };
@@ -78,7 +82,7 @@ typedef struct {
     int by_channel;        /* there is a table for each channel */
     char op;               /* of a pair: '+', '-' or '*' */
     int clamps;            /* there is a Relu behind a pair */
-    int scale[3], zero[3]; /* of a pair: of both values and of the result */
+    int scale[3], zero[3]; /* of a pair or product: of both values and of the result */
 } onnx_eight;
 
 /* Finds what node number `node` of the main graph ends. Returns 0: nothing of this kind.
