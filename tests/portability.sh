@@ -49,7 +49,10 @@ run()
         fi
         # In CI fewer products, and test_same_bits without the runs whose layers others have; the hash of the kernels is of the whole test.
         option=
-        case $BRIEF-$program in ?*-test_gemm|?*-test_same_bits) option=--short ;; esac
+        case $BRIEF-$program in
+        ?*-test_gemm|?*-test_same_bits) option=--short ;;
+        ?*-test_int8_planes) option=300 ;;
+        esac
         timeout 1800 $runner $dir/program $option > $dir/program.out 2>&1
         status=$?
         if [ $status = 0 ] && grep -q '^ok ' $dir/program.out && ! grep -q '^FAIL ' $dir/program.out; then
@@ -71,6 +74,7 @@ run 'another libm (musl)' musl -O2 -- $numbers $kernels
 run 'AArch64, gcc' aarch64 -O2 -- $numbers $kernels
 [ "$BRIEF" ] || run 'AArch64, gcc -O3, contracted' aarch64 -std=gnu99 -O3 -ffp-contract=fast -- test_same_bits
 run 'AArch64 without an optimiser' aarch64 -O0 -- test_same_bits
+run 'AArch64, integers' aarch64 -O2 -std=gnu99 -I../examples/common -I../examples/reluize/ops -- test_int8_planes
 run 'AArch64, clang' aarch64-clang -O2 -- $numbers $kernels
 run 's390x, big-endian' s390x -O2 -- $numbers $kernels
 run 'powerpc64, big-endian' ppc64 -O2 -- $numbers $kernels

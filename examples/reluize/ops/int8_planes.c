@@ -28,6 +28,18 @@
 #define PLANES_VNNI256 0
 #endif
 
+#if !defined(LGELU_NO_SIMD) && defined(__aarch64__) && defined(__GNUC__) && !defined(__TINYC__)
+#define PLANES_ARM 1
+#include <arm_neon.h>
+#if defined(__clang__)
+#define PLANES_ON_DOT static __attribute__((target("dotprod")))
+#else
+#define PLANES_ON_DOT static __attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
+#else
+#define PLANES_ARM 0
+#endif
+
 #if defined(__clang__)
 #define PLANES_UNROLLED _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__) && __GNUC__ >= 8
@@ -187,6 +199,36 @@ size_t int8_plane_look_up_512(uint8_t *y, const uint8_t *x, size_t n, const uint
 }
 #endif
 
+#if PLANES_ARM
+/* Four sums as bytes in 32 bits. The larger one of NaN and a number is the number. */
+static int32x4_t int8_plane_scale_4(const int32_t *sum, float32x4_t by, const int8_scaling *s)
+{
+    float32x4_t v = vmulq_f32(vcvtq_f32_s32(vld1q_s32(sum)), by);
+    int32x4_t whole;
+    v = vminq_f32(vmaxnmq_f32(v, vdupq_n_f32(-1024)), vdupq_n_f32(1024));
+    whole = vaddq_s32(vcvtnq_s32_f32(v), vdupq_n_s32(s->zero));
+    return vminq_s32(vmaxq_s32(whole, vdupq_n_s32(s->least)), vdupq_n_s32(s->most));
+}
+
+static size_t int8_plane_scale_neon(uint8_t *y, const int32_t *sum, size_t n, const float *factor,
+                                    int each, const int8_scaling *s)
+{
+    float32x4_t low = vdupq_n_f32(factor[0]), high = low;
+    size_t i;
+    for (i = 0; i + 8 <= n; i += 8) {
+        int16x8_t whole;
+        if (each) {
+            low = vld1q_f32(factor + i);
+            high = vld1q_f32(factor + i + 4);
+        }
+        whole = vcombine_s16(vmovn_s32(int8_plane_scale_4(sum + i, low, s)),
+                             vmovn_s32(int8_plane_scale_4(sum + i + 4, high, s)));
+        vst1_u8(y + i, vreinterpret_u8_s8(vmovn_s16(whole)));
+    }
+    return i;
+}
+#endif
+
 void int8_from_table(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table, int8_set set)
 {
     size_t i = 0;
@@ -209,6 +251,9 @@ void int8_to_bytes(uint8_t *y, const int32_t *sum, size_t n, size_t output, int 
         i = int8_plane_scale_512(y, sum, n, factor, each, s);
     else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
         i = int8_plane_scale_256(y, sum, n, factor, each, s);
+#elif PLANES_ARM
+    if (set == INT8_NEON || set == INT8_NEON_DOT)
+        i = int8_plane_scale_neon(y, sum, n, factor, each, s);
 #endif
     (void)set;
     for (; i < n; i++)
@@ -258,10 +303,7 @@ void int8_to_floats(float *y, const int32_t *sum, size_t n, const float *factor,
 
 /* ---- the image ---- */
 
-int int8_planes_has(int8_set set)
-{
-    return set == INT8_AVX2 || set == INT8_AVX_VNNI || set == INT8_AVX512_VNNI || set == INT8_AMX;
-}
+int int8_planes_has(int8_set set) { return set != INT8_PLAIN; }
 
 enum { PLANES_RUN, PLANES_ROWS, PLANES_APART };
 
@@ -423,6 +465,18 @@ static void int8_plane_interleave_4(uint8_t *to, const uint8_t *const *row, size
     _mm_storeu_si128((__m128i *)(void *)to,
                      _mm_xor_si128(_mm_unpacklo_epi16(ab, cd), _mm_set1_epi8((char)flip)));
 }
+#elif PLANES_ARM
+static void int8_plane_interleave_16(uint8_t *to, const uint8_t *const *row, size_t i,
+                                     size_t stride, uint8_t flip)
+{
+    uint8x16x4_t v;
+    int k;
+    for (k = 0; k < 4; k++) {
+        const uint8_t *from = row[k] + i * stride;
+        v.val[k] = veorq_u8(stride == 1 ? vld1q_u8(from) : vld2q_u8(from).val[0], vdupq_n_u8(flip));
+    }
+    vst4q_u8(to, v);
+}
 #endif
 
 /* Copies n elements of four rows, each `stride` behind the one before it, so that the four bytes of
@@ -431,10 +485,12 @@ static void int8_plane_interleave(uint8_t *to, const uint8_t *const *row, size_t
                                   uint8_t flip)
 {
     size_t i = 0;
-#if PLANES_X86
+#if PLANES_X86 || PLANES_ARM
     /* of each second byte the last 16 are read with the one behind them */
     for (; stride <= 2 && i + 16 + (stride - 1) <= n; i += 16)
         int8_plane_interleave_16(to + 4 * i, row, i, stride, flip);
+#endif
+#if PLANES_X86
     for (; stride == 1 && i + 4 <= n; i += 4)
         int8_plane_interleave_4(to + 4 * i, row, i, flip);
 #endif
@@ -788,6 +844,132 @@ void int8_plane_sums_avx2(int32_t *sums, const int8_planes *g, const uint8_t *x,
 }
 #endif
 
+#if PLANES_ARM
+/* Bytes become signed by subtracting 128, which adds 128 times the sum of the weights. */
+static int8x16_t int8_plane_signed(const uint8_t *x)
+{
+    return vreinterpretq_s8_u8(veorq_u8(vld1q_u8(x), vdupq_n_u8(128)));
+}
+
+/* What the sums of the outputs begin with. */
+static void int8_plane_first_neon(int32_t *to, const int8_planes *g, const int8_t *w,
+                                  const int32_t *first)
+{
+    const size_t steps = g->window[0] * g->window[1] * g->own.quads;
+    int32x4_t low = vdupq_n_s32(0);
+    int32x2_t high = vdup_n_s32(0);
+    int32_t sum[PLANES_OUTPUTS];
+    size_t i;
+    for (i = 0; i < steps; i++, w += 4 * PLANES_OUTPUTS) {
+        low = vpadalq_s16(low, vpaddlq_s8(vld1q_s8(w)));
+        high = vpadal_s16(high, vpaddl_s8(vld1_s8(w + 16)));
+    }
+    vst1q_s32(sum, low);
+    vst1_s32(sum + 4, high);
+    for (i = 0; i < PLANES_OUTPUTS; i++)
+        to[i] = first[i] + 128 * sum[i];
+}
+
+/* Two outputs of a vector: a product of two signed bytes fits 16 bits, and pairs of them are added
+   to sums of 32 bits. */
+static void int8_plane_sums_of_neon(int32_t *sums, const int8_planes *g, const uint8_t *x,
+                                    const int8_t *w, const int32_t *first)
+{
+    const size_t taps = g->window[0] * g->window[1];
+    int32x4_t sum[2][8];
+    size_t t, q, o, k;
+    for (o = 0; o < 2; o++) {
+        for (k = 0; k < 8; k++)
+            sum[o][k] = vdupq_n_s32(0);
+    }
+    for (t = 0; t < taps; t++) {
+        const uint8_t *from = x + int8_plane_tap(g, t);
+        for (q = 0; q < g->own.quads; q++) {
+            int8x8_t by[2];
+            PLANES_UNROLLED for (o = 0; o < 2; o++)
+            {
+                int32_t four;
+                memcpy(&four, w + 4 * o, 4);
+                by[o] = vreinterpret_s8_s32(vdup_n_s32(four));
+            }
+            PLANES_UNROLLED for (k = 0; k < 4; k++)
+            {
+                const int8x16_t v = int8_plane_signed(from + 16 * k);
+                PLANES_UNROLLED for (o = 0; o < 2; o++)
+                {
+                    sum[o][2 * k] = vpadalq_s16(sum[o][2 * k], vmull_s8(vget_low_s8(v), by[o]));
+                    sum[o][2 * k + 1] =
+                        vpadalq_s16(sum[o][2 * k + 1], vmull_s8(vget_high_s8(v), by[o]));
+                }
+            }
+            from += g->own.quad_bytes;
+            w += 4 * PLANES_OUTPUTS;
+        }
+    }
+    for (o = 0; o < 2; o++) {
+        for (k = 0; k < 4; k++)
+            vst1q_s32(
+                sums + o * PLANES_PIXELS + 4 * k,
+                vaddq_s32(vpaddq_s32(sum[o][2 * k], sum[o][2 * k + 1]), vdupq_n_s32(first[o])));
+    }
+}
+
+static void int8_plane_sums_neon(int32_t *sums, const int8_planes *g, const uint8_t *x,
+                                 const int8_t *w, const int32_t *first,
+                                 const int8_plane_places *places)
+{
+    size_t v, o;
+    for (v = 0; v < places->vectors; v++) {
+        for (o = 0; o < PLANES_OUTPUTS; o += 2)
+            int8_plane_sums_of_neon(sums + o * PLANES_PIXELS + v * PLANES_LANES, g,
+                                    x + places->at[v], w + 4 * o, first + o);
+    }
+}
+
+PLANES_ON_DOT void int8_plane_sums_of_dot(int32_t *sums, const int8_planes *g, const uint8_t *x,
+                                          const int8_t *w, const int32_t *first)
+{
+    const size_t taps = g->window[0] * g->window[1];
+    int32x4_t sum[PLANES_OUTPUTS][4];
+    size_t t, q, o, k;
+    PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+    {
+        PLANES_UNROLLED for (k = 0; k < 4; k++) sum[o][k] = vdupq_n_s32(first[o]);
+    }
+    for (t = 0; t < taps; t++) {
+        const uint8_t *from = x + int8_plane_tap(g, t);
+        for (q = 0; q < g->own.quads; q++) {
+            int8x16_t v[4];
+            PLANES_UNROLLED for (k = 0; k < 4; k++) v[k] = int8_plane_signed(from + 16 * k);
+            PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+            {
+                int8x16_t by;
+                int32_t four;
+                memcpy(&four, w + 4 * o, 4);
+                by = vreinterpretq_s8_s32(vdupq_n_s32(four));
+                PLANES_UNROLLED for (k = 0; k < 4; k++) sum[o][k] = vdotq_s32(sum[o][k], v[k], by);
+            }
+            from += g->own.quad_bytes;
+            w += 4 * PLANES_OUTPUTS;
+        }
+    }
+    PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+    {
+        PLANES_UNROLLED for (k = 0; k < 4; k++)
+            vst1q_s32(sums + o * PLANES_PIXELS + 4 * k, sum[o][k]);
+    }
+}
+
+static void int8_plane_sums_dot(int32_t *sums, const int8_planes *g, const uint8_t *x,
+                                const int8_t *w, const int32_t *first,
+                                const int8_plane_places *places)
+{
+    size_t v;
+    for (v = 0; v < places->vectors; v++)
+        int8_plane_sums_of_dot(sums + v * PLANES_LANES, g, x + places->at[v], w, first);
+}
+#endif
+
 /* Returns how many blocks int8_plane_sums computes at once, of so many that remain. */
 static size_t int8_plane_blocks(const int8_plane_places *places, size_t remain, int8_set set)
 {
@@ -814,6 +996,16 @@ static void int8_plane_sums(int32_t *sums, const int8_planes *g, const uint8_t *
 #endif
     case INT8_AVX2: int8_plane_sums_avx2(sums, g, x, w, first, places); return;
     default: break;
+    }
+#elif PLANES_ARM
+    if (set != INT8_PLAIN) {
+        int32_t begin[PLANES_OUTPUTS];
+        int8_plane_first_neon(begin, g, w, first);
+        if (set == INT8_NEON_DOT)
+            int8_plane_sums_dot(sums, g, x, w, begin, places);
+        else
+            int8_plane_sums_neon(sums, g, x, w, begin, places);
+        return;
     }
 #endif
     (void)set;

@@ -69,7 +69,8 @@ typedef struct {
 /* Prepares a geometry for all functions below. */
 void int8_planes_begin(int8_planes *g);
 
-/* Returns whether the functions below are made for this instruction set. */
+/* Returns whether the functions below have instructions of this set; they work without them, too.
+ */
 int int8_planes_has(int8_set set);
 
 size_t int8_planes_image(const int8_planes *g);   /* bytes, 0: too large */
