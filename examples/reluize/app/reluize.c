@@ -214,7 +214,8 @@ static const char usage_distil[] =
     "  --augment          train with other images made of the images: mirrored, scaled, moved and, without\n"
     "                     labels, mixed\n"
     "  --train-size A[,B] with --augment: rows and columns of these images, smaller ones being faster\n"
-    "  --distil-rate R    the largest rate of --minutes and --steps (0.00006)\n\n";
+    "  --distil-rate R    the largest rate of --minutes and --steps: the part of its deviation by which an\n"
+    "                     output of a matrix changes in a step (0.003)\n\n";
 
 static const char usage_int8[] =
     "in 8 bits:\n"

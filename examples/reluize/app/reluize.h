@@ -108,7 +108,7 @@ typedef struct {
 /* clang-format off */
 #define RELUIZE_DEFAULTS                                                                  \
     { .batch = 64, .seed = 1, .relus = 1, .class_axis = -1, .kept = -1,    \
-      .bits = 8, .rate = 3e-4, .distil_rate = 6e-5, .std = { 1, 1, 1 }, .early = 20 }
+      .bits = 8, .rate = 3e-4, .distil_rate = 3e-3, .std = { 1, 1, 1 }, .early = 20 }
 /* clang-format on */
 extern reluize_options option;
 
@@ -379,8 +379,8 @@ void conversion_keep_nearest(conversion *c, int first);
 
 /* ---- training (reluize_distil.c) ---- */
 
-/* The weight of inner values in its loss. */
-#define DISTIL_INNER 1.0
+/* The weight of inner values in the loss of training; states are compared with a weight of 1. */
+#define DISTIL_INNER 60.0
 
 /* Trains the way that is written towards the original, and adds the result. */
 int conversion_distil(conversion *c);

@@ -30,6 +30,7 @@ enum {
     DISTIL_TOKEN = 256,      /* elements as which a token counts: it becomes a row of a table */
     DISTIL_MOST = 256,       /* samples of a run */
     DISTIL_HELD = 32,        /* runs on held-out samples, at most */
+    DISTIL_LEARN = 32,       /* runs from which moments are taken before the first step */
     DISTIL_WARM = 50,        /* steps in which the rate rises, at most a twentieth of all */
     DISTIL_CHECKS = 20       /* measurements on held-out samples */
 };
@@ -260,7 +261,7 @@ static int check_held(distil_run *r)
     check->samples = (double)r->seen;
     check->held_outputs = loss.outputs / (double)(loss.inputs ? loss.inputs : 1);
     check->held_inner = loss.inner / (double)(loss.inputs ? loss.inputs : 1);
-    distance = check->held_outputs + DISTIL_INNER * check->held_inner;
+    distance = check->held_outputs + check->held_inner;
     check->kept = !r->p.checks || distance < r->p.nearest;
     if (check->kept > 0) {
         r->p.nearest = distance;
@@ -283,8 +284,8 @@ static void show_run(distil_run *r, int always)
             "%s%s: %.0f %%, step %lld, %zu samples, held-out loss %.4g (at first %.4g), "
             "about %.0f s left%s",
             terminal ? "\r" : "", option.epochs ? "fine-tuned" : "distilled", 100 * part,
-            (long long)r->p.step, r->seen, check->held_outputs + DISTIL_INNER * check->held_inner,
-            r->p.check[0].held_outputs + DISTIL_INNER * r->p.check[0].held_inner,
+            (long long)r->p.step, r->seen, check->held_outputs + check->held_inner,
+            r->p.check[0].held_outputs + r->p.check[0].held_inner,
             part > 0 ? gone * (1 - part) / part : 0, terminal ? "\x1b[K" : "\n");
 }
 
@@ -297,6 +298,23 @@ static double run_rate(const distil_run *r, double part)
     const double rise = warm > at ? at / warm : 1;
     return (option.epochs ? option.rate : option.distil_rate) * rise * 0.5
            * (1 + cos(3.141592653589793 * part));
+}
+
+/* Learns what the matrices read from training samples, before the first step. */
+static int learn(distil_run *r)
+{
+    size_t i, k;
+    for (i = 0; i < DISTIL_LEARN; i += r->slots) {
+        const size_t count = DISTIL_LEARN - i < r->slots ? DISTIL_LEARN - i : r->slots;
+        for (k = 0; k < count; k++) {
+            if (set_training(r, k))
+                return 1;
+        }
+        if (onnx_distil_learn(r->d, count))
+            return fail("%s", onnx_distil_message(r->d));
+    }
+    r->seen = 0;
+    return 0;
 }
 
 static int one_step(distil_run *r)
@@ -315,7 +333,8 @@ static int one_step(distil_run *r)
         if (onnx_distil_pass(r->d, count, 1, &loss))
             return fail("%s", onnx_distil_message(r->d));
     }
-    onnx_distil_update(r->d, run_rate(r, part));
+    if (onnx_distil_update(r->d, run_rate(r, part)))
+        return fail("%s", onnx_distil_message(r->d));
     r->now.outputs += loss.outputs / (double)loss.inputs;
     r->now.inner += loss.inner / (double)loss.inputs;
     r->now.samples = (double)r->seen;
@@ -341,6 +360,8 @@ static int run_steps(distil_run *r)
     load_state(r);
     if (r->p.finished)
         return 0;
+    if (!r->p.step && !option.epochs && learn(r))
+        return 1;
     for (;;) {
         const double part = run_part(r);
         if (is_due(r, part)) {
@@ -379,8 +400,8 @@ static double figure_y(double loss, double least, double most)
 
 static double check_loss(const distil_check *check, int held)
 {
-    const double loss = held ? check->held_outputs + DISTIL_INNER * check->held_inner
-                             : check->outputs + DISTIL_INNER * check->inner;
+    const double loss =
+        held ? check->held_outputs + check->held_inner : check->outputs + check->inner;
     return loss > 1e-9 ? loss : 1e-9;
 }
 
@@ -508,7 +529,7 @@ static int open_run(distil_run *r)
     o.class_axis = r->c->class_axis;
     o.score = option.kept;
     o.labels = option.epochs > 0;
-    o.by_channel = !option.epochs;
+    o.whiten = !option.epochs;
     o.run = r->c->run->options;
     r->images = option.augment && r->c->graph->top.inputs == 1 && data_image(0, &a, &b, &a, &last);
     if (option.augment && !r->images)

@@ -433,11 +433,16 @@ lgelu_status onnx_back_add(onnx_back *b, int value, onnx_tensor *gradient)
     return LGELU_OK;
 }
 
-/* A value for a rule: itself, or, where it has been freed, its shape. */
+const onnx_tensor *onnx_back_read(const onnx_back *b, int value)
+{
+    const onnx_tensor *x = onnx_run_get(b->run, value);
+    return x ? x : b->shape + value;
+}
+
+/* A value for a rule; NULL: left out. */
 static const onnx_tensor *onnx_back_value(const onnx_back *b, int v)
 {
-    const onnx_tensor *x = v >= 0 ? onnx_run_get(b->run, v) : NULL;
-    return x || v < 0 ? x : b->shape + v;
+    return v >= 0 ? onnx_back_read(b, v) : NULL;
 }
 
 /* Adds what a rule has made to the gradients of the node's inputs. */

@@ -61,6 +61,10 @@ int onnx_back_reaches(const onnx_back *b, int value);
    Returns a status with a line in r->message. */
 lgelu_status onnx_back_forward(onnx_back *b);
 
+/* Returns a value of the last forward run. Where it has been freed, data is NULL and only its type
+   and shape are there. */
+const onnx_tensor *onnx_back_read(const onnx_back *b, int value);
+
 /* Adds a gradient (float, the shape of the value) to that of a value among `from`. Takes it over.
    Returns a status. */
 lgelu_status onnx_back_add(onnx_back *b, int value, onnx_tensor *gradient);

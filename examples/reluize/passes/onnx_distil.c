@@ -8,13 +8,24 @@
        [3] LOSSES
        [4] LABELS      their losses
        [5] PASSES
-       [6] STEPS       Adam, the state, the file */
+       [6] MATRICES    steps of those whose inputs are whitened
+       [7] STEPS       Adam, the state, the file */
 #include "onnx_distil.h"
 #include "onnx_back_rule.h"
+#include "onnx_whiten.h"
 
 /* How much Adam keeps of its moments in a step. */
 #define DISTIL_KEEP1 0.9
 #define DISTIL_KEEP2 0.999
+
+/* Of a matrix whose inputs are whitened: how much is kept of the mean square of its gradients, and
+   of the moments of its inputs, what is added to their diagonal, and how many rows of one input are
+   taken, at every step at first, then at every fourth. Their inverse is made again at some of the
+   first steps and then at every twentieth. */
+#define DISTIL_KEEP_NORM 0.98
+#define DISTIL_KEEP_ROWS 0.97
+#define DISTIL_DAMPING 0.01
+enum { DISTIL_ROWS = 128, DISTIL_FIRST = 8, DISTIL_ADDS = 4, DISTIL_INVERTS = 20 };
 
 /* A constant of the student, stored in the flat arrays from `at` on. */
 typedef struct {
@@ -24,11 +35,19 @@ typedef struct {
     size_t channels, inner; /* of a matrix: output channels, and elements in a row of one */
 } distil_weight;
 
+/* A matrix whose inputs are whitened. */
+typedef struct {
+    onnx_whiten whiten;
+    int weight, bias;         /* numbers of its constants; bias -1: none */
+    double *norm, *deviation; /* by output: mean square of its gradients; of what it gives */
+} distil_matrix;
+
 /* A value that both networks have. */
 typedef struct {
     int original, student;
     int is_output, index;       /* index: of the output */
     const onnx_distil_map *map; /* of the original's value; NULL: none */
+    double learned[3]; /* elements, Σ, Σ² of the original's values before the first step */
 } distil_target;
 
 typedef enum { LOSS_SQUARES, LOSS_PROBABILITIES, LOSS_LOGITS, LOSS_DETECTIONS } distil_kind;
@@ -51,12 +70,15 @@ struct onnx_distil {
     int targets, inner;                  /* inner: those that are no outputs */
     size_t count;                        /* of trained elements */
     float *scale, *v, *m, *s, *g, *best; /* weights are scale·v */
-    double *channel;                     /* sums by output channel of one constant */
+    distil_matrix *matrix;
+    int matrices;
     distil_slot *slot;
     distil_kind *kind;           /* by output */
     unsigned char **probability; /* by output and column of a detector */
     int knows_outputs;
     int train;
+    int failed;    /* a step lacked memory */
+    size_t rows;   /* that matrices take from the first slot of this pass */
     size_t inputs; /* of this step */
     long step;
     char message[160];
@@ -69,22 +91,32 @@ onnx_distil_options onnx_distil_defaults(void)
     o.slots = 1;
     o.inner = 1;
     o.class_axis = -1;
-    o.by_channel = 1;
+    o.whiten = 1;
     o.score = -1;
     return o;
 }
 
 /* ---- [1] WEIGHTS ---- */
 
-/* The elements of the constant that is input k of a node, or NULL. */
+/* The constant that a value has: an initializer, or what a node Constant makes. NULL: none. */
+static const onnx_constant *onnx_distil_constant_of(const onnx_graph *g, int value)
+{
+    const int maker = g->value[value].maker;
+    const onnx_attribute *a;
+    if (g->value[value].constant >= 0)
+        return g->constant + g->value[value].constant;
+    if (maker < 0 || !onnx_is(&g->top.node[maker].op, "Constant"))
+        return NULL;
+    a = onnx_graph_attribute(g->top.node + maker, "value");
+    return a ? a->tensor : NULL;
+}
+
+/* The floats of the constant that is input k of a node, or NULL. */
 static const onnx_constant *onnx_distil_constant(const onnx_graph *g, const onnx_node *n, int k)
 {
     const int v = k < n->inputs ? n->input[k] : -1;
-    const onnx_constant *c;
-    if (v < 0 || g->value[v].constant < 0)
-        return NULL;
-    c = g->constant + g->value[v].constant;
-    return c->type == ONNX_F32 && c->count ? c : NULL;
+    const onnx_constant *c = v < 0 ? NULL : onnx_distil_constant_of(g, v);
+    return c && c->type == ONNX_F32 && c->count ? c : NULL;
 }
 
 static void onnx_distil_add_weight(onnx_distil *d, const onnx_node *n, int k, int channel_axis)
@@ -316,15 +348,10 @@ static void onnx_distil_spread(onnx_distil *d)
 static int onnx_distil_open_arrays(onnx_distil *d)
 {
     float *all = (float *)deploy_room(6 * d->count + 1, sizeof *all);
-    size_t most = 1, i;
+    size_t i;
     int k;
-    for (k = 0; k < d->weights; k++)
-        most = d->weight[k].channels > most ? d->weight[k].channels : most;
-    d->channel = (double *)deploy_room(most, sizeof *d->channel);
-    if (!all || !d->channel) {
-        free(all);
+    if (!all)
         return -1;
-    }
     d->scale = all;
     d->v = all + d->count;
     d->m = all + 2 * d->count;
@@ -340,6 +367,72 @@ static int onnx_distil_open_arrays(onnx_distil *d)
             d->v[w->at + i] = x[i] / d->scale[w->at + i];
             d->best[w->at + i] = x[i];
         }
+    }
+    return 0;
+}
+
+/* The number of a trained constant, or -1. */
+static int onnx_distil_weight_of(const onnx_distil *d, int value)
+{
+    int k;
+    for (k = d->weights - 1; k >= 0 && d->weight[k].value != value; k--)
+        continue;
+    return k;
+}
+
+/* The number of the biases of a matrix, or -1. */
+static int onnx_distil_bias_of(const onnx_distil *d, const onnx_node *n, size_t outputs)
+{
+    const onnx_graph *g = d->student;
+    int bias = n->inputs > 2 ? onnx_distil_weight_of(d, n->input[2]) : -1, reader, k;
+    reader = n->inputs > 2 ? -1 : onnx_graph_only_reader(g, n->output[0]);
+    if (reader >= 0 && onnx_is(&g->top.node[reader].op, "Add")) {
+        for (k = 0; k < 2 && bias < 0; k++)
+            bias = onnx_distil_weight_of(d, g->top.node[reader].input[k]);
+    }
+    return bias >= 0 && d->weight[bias].count == outputs ? bias : -1;
+}
+
+/* Whether a matrix has a trained constant already. */
+static int onnx_distil_is_taken(const onnx_distil *d, int weight)
+{
+    int k;
+    for (k = 0; k < d->matrices; k++) {
+        if (d->matrix[k].weight == weight || d->matrix[k].bias == weight)
+            return 1;
+    }
+    return 0;
+}
+
+/* Finds the matrices whose inputs are whitened. Returns 0, or -1: out of memory. */
+static int onnx_distil_open_matrices(onnx_distil *d)
+{
+    const onnx_graph *g = d->student;
+    int i;
+    d->matrix = (distil_matrix *)deploy_room((size_t)g->top.nodes + 1, sizeof *d->matrix);
+    if (!d->matrix)
+        return -1;
+    for (i = 0; i < g->top.nodes && d->options.whiten; i++) {
+        const onnx_node *n = g->top.node + i;
+        distil_matrix *m = d->matrix + d->matrices;
+        const int weight = onnx_distil_is_matrix(n) ? onnx_distil_weight_of(d, n->input[1]) : -1;
+        int found;
+        if (weight < 0 || onnx_distil_is_taken(d, weight))
+            continue;
+        m->weight = weight;
+        m->bias = onnx_distil_bias_of(d, n, d->weight[weight].channels);
+        if (m->bias >= 0 && onnx_distil_is_taken(d, m->bias))
+            m->bias = -1;
+        found = onnx_whiten_begin(&m->whiten, g, d->slot->student_run, i, m->bias >= 0);
+        if (found < 0)
+            return -1;
+        d->matrices += found;
+        if (!found)
+            continue;
+        m->norm = (double *)deploy_room(2 * m->whiten.matrix.outputs, sizeof *m->norm);
+        if (!m->norm)
+            return -1;
+        m->deviation = m->norm + m->whiten.matrix.outputs;
     }
     return 0;
 }
@@ -376,7 +469,7 @@ onnx_distil *onnx_distil_begin(const onnx_graph *original, const onnx_graph *stu
         onnx_distil_drop_weights(d, d->slot->student);
     for (k = 1; k < o->slots && !failed; k++)
         failed = onnx_distil_open_slot(d, d->slot + k);
-    failed = failed || onnx_distil_open_arrays(d);
+    failed = failed || onnx_distil_open_arrays(d) || onnx_distil_open_matrices(d);
     if (failed) {
         deploy_refuse(message, LGELU_E_MEMORY, "%s", d->message[0] ? d->message : "out of memory");
         onnx_distil_end(d);
@@ -394,12 +487,16 @@ void onnx_distil_end(onnx_distil *d)
         onnx_distil_close_slot(d->slot + k);
     for (k = 0; d->probability && k < (size_t)d->student->top.outputs; k++)
         free(d->probability[k]);
+    for (k = 0; k < (size_t)d->matrices; k++) {
+        onnx_whiten_end(&d->matrix[k].whiten);
+        free(d->matrix[k].norm);
+    }
+    free(d->matrix);
     free(d->probability);
     free(d->kind);
     free(d->slot);
     free(d->target);
     free(d->weight);
-    free(d->channel);
     free(d->scale);
     free(d);
 }
@@ -503,12 +600,20 @@ BACK_INLINE void onnx_distil_scale_loop(float *x, float by, size_t n)
 BACK_FOR_PROCESSOR(onnx_distil_scale, onnx_distil_scale_loop, (float *x, float by, size_t n),
                    (x, by, n))
 
-static double onnx_distil_loss_squares(float *dy, const float *s, const float *t, size_t n,
-                                       double weight)
+/* Σ(s - t)² over the sum of squares that t has beside its mean: of so many elements as the target
+   had before the first step, or else of this t. */
+static double onnx_distil_loss_squares(const distil_target *target, float *dy, const float *s,
+                                       const float *t, size_t n, double weight)
 {
-    double sum[3] = { 0, 0, 0 }, all;
+    double sum[3] = { 0, 0, 0 }, count = (double)(n ? n : 1), mean, all;
     onnx_distil_difference(dy, sum, s, t, 1, n);
-    all = sum[2] - sum[1] * sum[1] / (double)(n ? n : 1);
+    if (target->learned[0] > 0) {
+        mean = target->learned[1] / target->learned[0];
+        all = fma(-mean, target->learned[1], target->learned[2]) / target->learned[0] * count;
+    } else {
+        mean = sum[1] / count;
+        all = fma(-mean, sum[1], sum[2]);
+    }
     all = (all > 0 ? all : 0) + 1e-12;
     if (dy)
         onnx_distil_scale(dy, (float)(2 * weight / all), n);
@@ -723,14 +828,14 @@ static double onnx_distil_target_loss(const onnx_distil *d, const distil_target 
 {
     const float *a = (const float *)s->data, *b = (const float *)o->data;
     if (!t->is_output)
-        return onnx_distil_loss_squares(dy, a, b, s->count, d->options.inner / d->inner);
+        return onnx_distil_loss_squares(t, dy, a, b, s->count, d->options.inner / d->inner);
     switch (d->kind[t->index]) {
     case LOSS_PROBABILITIES: return onnx_distil_loss_classes(d, dy, s, b, NULL, 0);
     case LOSS_LOGITS: return onnx_distil_loss_classes(d, dy, s, b, NULL, 1);
     case LOSS_DETECTIONS: return onnx_distil_loss_detections(d, dy, s, o, d->probability[t->index]);
     case LOSS_SQUARES: break;
     }
-    return onnx_distil_loss_squares(dy, a, b, s->count, 1);
+    return onnx_distil_loss_squares(t, dy, a, b, s->count, 1);
 }
 
 /* ---- [4] LABELS ---- */
@@ -872,6 +977,21 @@ static lgelu_status onnx_distil_compare(const onnx_distil *d, distil_slot *p)
     return LGELU_OK;
 }
 
+/* Matrices take rows of what they read in the forward run of a slot. */
+static lgelu_status onnx_distil_take_rows(const onnx_distil *d, const distil_slot *p)
+{
+    int k;
+    for (k = 0; k < d->matrices; k++) {
+        distil_matrix *m = d->matrix + k;
+        const onnx_node *n = d->student->top.node + m->whiten.matrix.node;
+        const onnx_tensor *x = onnx_back_read(p->student, n->input[m->whiten.matrix.data]);
+        const onnx_tensor *y = onnx_back_read(p->student, n->output[0]);
+        if (x->data && onnx_whiten_add(&m->whiten, d->student, x, y, d->rows, DISTIL_KEEP_ROWS))
+            return deploy_refuse(p->student_run->message, LGELU_E_MEMORY, "out of memory");
+    }
+    return LGELU_OK;
+}
+
 static void onnx_distil_task(size_t slot, void *user)
 {
     const onnx_distil *d = (const onnx_distil *)user;
@@ -880,6 +1000,8 @@ static void onnx_distil_task(size_t slot, void *user)
     p->status = d->options.labels ? LGELU_OK : onnx_back_forward(p->original);
     if (!p->status)
         p->status = onnx_back_forward(p->student);
+    if (!p->status && d->rows && !slot)
+        p->status = onnx_distil_take_rows(d, p);
     if (!p->status)
         p->status =
             d->options.labels ? onnx_distil_compare_labels(d, p) : onnx_distil_compare(d, p);
@@ -905,6 +1027,67 @@ static lgelu_status onnx_distil_look(onnx_distil *d)
     d->knows_outputs = !status;
     if (status)
         memcpy(d->message, p->original_run->message, sizeof d->message);
+    return status;
+}
+
+static void onnx_distil_learn_task(size_t slot, void *user)
+{
+    const onnx_distil *d = (const onnx_distil *)user;
+    distil_slot *p = d->slot + slot;
+    p->status = onnx_back_forward(p->original);
+    if (!p->status)
+        p->status = onnx_back_forward(p->student);
+}
+
+/* Adds what the original gives for the input of a slot to the sums of the targets. */
+static lgelu_status onnx_distil_learn_targets(onnx_distil *d, const distil_slot *p)
+{
+    int k;
+    for (k = 0; k < d->targets; k++) {
+        distil_target *t = d->target + k;
+        const onnx_tensor *x = onnx_run_get(p->original_run, t->original);
+        onnx_tensor *mapped = NULL;
+        double sum[3] = { 0, 0, 0 };
+        if (!x || x->type != ONNX_F32)
+            continue;
+        if (t->map) {
+            mapped = onnx_distil_mapped(p->student_run, t->map, x);
+            if (!mapped)
+                return deploy_refuse(p->student_run->message, LGELU_E_MEMORY, "out of memory");
+            x = mapped;
+        }
+        onnx_distil_difference(NULL, sum, (const float *)x->data, (const float *)x->data, 1,
+                               x->count);
+        t->learned[0] += (double)x->count;
+        t->learned[1] += sum[1];
+        t->learned[2] += sum[2];
+        onnx_tensor_free(mapped);
+    }
+    return LGELU_OK;
+}
+
+lgelu_status onnx_distil_learn(onnx_distil *d, size_t count)
+{
+    onnx_run threads;
+    lgelu_status status = LGELU_OK;
+    size_t k;
+    memset(&threads, 0, sizeof threads);
+    threads.options = d->options.run;
+    d->rows = DISTIL_ROWS;
+    onnx_parallel(&threads, onnx_distil_learn_task, d, count);
+    for (k = 0; k < count; k++) {
+        distil_slot *p = d->slot + k;
+        if (!p->status)
+            p->status = onnx_distil_learn_targets(d, p);
+        if (!p->status)
+            p->status = onnx_distil_take_rows(d, p);
+        if (p->status && !status) {
+            memcpy(d->message, p->student_run->message, sizeof d->message);
+            status = p->status;
+        }
+        onnx_run_clear(p->original_run);
+        onnx_run_clear(p->student_run);
+    }
     return status;
 }
 
@@ -936,6 +1119,9 @@ lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_dist
     if (status)
         return status;
     d->train = train;
+    d->rows = 0;
+    if (train && !d->inputs && (d->step < DISTIL_FIRST || d->step % DISTIL_ADDS == 0))
+        d->rows = DISTIL_ROWS;
     memset(&threads, 0, sizeof threads);
     threads.options = d->options.run;
     onnx_parallel(&threads, onnx_distil_task, d, count);
@@ -957,55 +1143,143 @@ lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_dist
     return status;
 }
 
-/* ---- [6] STEPS ---- */
+/* ---- [6] MATRICES ---- */
 
-/* One step of Adam for a constant whose channels share a second moment. bias1 and
-   bias2 are what the moments sum up to so far. */
-static void onnx_distil_by_channel(onnx_distil *d, const distil_weight *w, double rate,
-                                   double bias1, double bias2)
+/* What the tasks of a step share. */
+typedef struct {
+    onnx_distil *d;
+    double rate, bias1, norm_bias; /* bias1, norm_bias: what the moments sum up to so far */
+    int inverts;
+} distil_update;
+
+/* Where the weights of one output are in the flat arrays: input k at first + k·step, and the bias,
+   if there is one. */
+typedef struct {
+    size_t first, step, bias;
+} distil_row;
+
+static distil_row onnx_distil_row(const onnx_distil *d, const distil_matrix *m, size_t output)
 {
-    const double count = (double)w->count / (double)w->channels;
-    double *sum = d->channel;
-    float *v = d->v + w->at, *m = d->m + w->at, *s = d->s + w->at;
-    const float *g = d->g + w->at;
-    size_t i;
-    memset(sum, 0, w->channels * sizeof *sum);
-    for (i = 0; i < w->count; i++) {
-        const double x = (double)g[i];
-        m[i] = (float)fma(DISTIL_KEEP1, (double)m[i], (1 - DISTIL_KEEP1) * x);
-        s[i] = (float)fma(DISTIL_KEEP2, (double)s[i], (1 - DISTIL_KEEP2) * x * x);
-        sum[i / w->inner % w->channels] += (double)s[i];
-    }
-    for (i = 0; i < w->count; i++) {
-        const double square = sum[i / w->inner % w->channels] / count / bias2;
-        v[i] = (float)fma(-rate, (double)m[i] / bias1 / (sqrt(square) + 1e-8), (double)v[i]);
+    const onnx_relu_matrix *x = &m->whiten.matrix;
+    struct onnx_relu_space s;
+    distil_row r;
+    memset(&s, 0, sizeof s);
+    s.graph = d->student;
+    r.first = onnx_relu_weight_place(&s, x, output, 0);
+    r.step = x->inputs > 1 ? onnx_relu_weight_place(&s, x, output, 1) - r.first : 1;
+    r.first += d->weight[m->weight].at;
+    r.bias = m->bias >= 0 ? d->weight[m->bias].at + output : 0;
+    return r;
+}
+
+static size_t onnx_distil_place(const distil_matrix *m, const distil_row *r, size_t k)
+{
+    return k < m->whiten.matrix.inputs ? r->first + k * r->step : r->bias;
+}
+
+/* Gathers weights, or with `gradients` their gradients, to rows (outputs, n). */
+static void onnx_distil_gather(const onnx_distil *d, const distil_matrix *m, int gradients,
+                               float *to)
+{
+    size_t o, k;
+    for (o = 0; o < m->whiten.matrix.outputs; o++) {
+        const distil_row r = onnx_distil_row(d, m, o);
+        for (k = 0; k < m->whiten.n; k++) {
+            const size_t at = onnx_distil_place(m, &r, k);
+            *to++ = gradients ? d->g[at] / d->scale[at] : d->v[at] * d->scale[at];
+        }
     }
 }
 
-void onnx_distil_update(onnx_distil *d, double rate)
+/* Moves the weights of one output by `turned`, its gradient g of which the inputs are whitened. Its
+   norm, the root of g·turned, is that of the change that it makes in what the matrix gives. */
+static void onnx_distil_move(const distil_update *u, distil_matrix *m, size_t output,
+                             const float *g, const float *turned)
+{
+    onnx_distil *d = u->d;
+    const distil_row r = onnx_distil_row(d, m, output);
+    double norm = 0, by;
+    size_t k;
+    for (k = 0; k < m->whiten.n; k++)
+        norm += (double)g[k] * (double)turned[k]; /* exact products */
+    m->norm[output] =
+        fma(DISTIL_KEEP_NORM, m->norm[output], (1 - DISTIL_KEEP_NORM) * (norm > 0 ? norm : 0));
+    by = u->rate * m->deviation[output] / u->bias1 / (sqrt(m->norm[output] / u->norm_bias) + 1e-20);
+    for (k = 0; k < m->whiten.n; k++) {
+        const size_t at = onnx_distil_place(m, &r, k);
+        const double kept = DISTIL_KEEP1 * (double)d->m[at];
+        const double added = (1 - DISTIL_KEEP1) * (double)turned[k];
+        double change;
+        d->m[at] = (float)(kept + added);
+        change = by * ((double)d->m[at] / (double)d->scale[at]);
+        d->v[at] = (float)((double)d->v[at] - change);
+    }
+}
+
+/* One step of matrix number k. Without memory its weights stay as they are. */
+static void onnx_distil_matrix_task(size_t k, void *user)
+{
+    const distil_update *u = (const distil_update *)user;
+    onnx_distil *d = u->d;
+    distil_matrix *m = d->matrix + k;
+    const size_t n = m->whiten.n, outputs = m->whiten.matrix.outputs;
+    float *g = (float *)deploy_room(2 * outputs * n, sizeof *g);
+    size_t o;
+    int failed = !g;
+    if (g && u->inverts) {
+        onnx_distil_gather(d, m, 0, g);
+        failed = onnx_whiten_invert(&m->whiten, DISTIL_DAMPING)
+                 || onnx_whiten_deviations(&m->whiten, m->deviation, g, g + outputs * n);
+    }
+    if (!failed)
+        onnx_distil_gather(d, m, 1, g);
+    failed = failed || onnx_whiten_apply(&m->whiten, g + outputs * n, g);
+    for (o = 0; o < outputs && !failed; o++)
+        onnx_distil_move(u, m, o, g + o * n, g + (outputs + o) * n);
+    free(g);
+    if (failed)
+        d->failed = 1;
+}
+
+/* ---- [7] STEPS ---- */
+
+/* What a moment sums up to after so many steps. */
+static double onnx_distil_bias(double keep, long steps)
+{
+    double left = 1;
+    while (steps-- > 0)
+        left *= keep;
+    return 1 - left;
+}
+
+lgelu_status onnx_distil_update(onnx_distil *d, double rate)
 {
     const lgelu_adamw adam = { (float)rate, (float)DISTIL_KEEP1, (float)DISTIL_KEEP2, 1e-8f, 0 };
     const float by = 1 / (float)(d->inputs ? d->inputs : 1);
-    double bias1 = 1, bias2 = 1;
-    long step;
-    int k;
+    const long first = DISTIL_FIRST;
+    distil_update u;
+    onnx_run threads;
     size_t i;
+    int k;
     for (i = 0; i < d->count; i++)
         d->g[i] *= by;
     d->step++;
-    for (step = 0; step < d->step; step++) {
-        bias1 *= DISTIL_KEEP1;
-        bias2 *= DISTIL_KEEP2;
-    }
+    u.d = d;
+    u.rate = rate;
+    u.bias1 = onnx_distil_bias(DISTIL_KEEP1, d->step);
+    u.norm_bias = onnx_distil_bias(DISTIL_KEEP_NORM, d->step);
+    u.inverts = d->step <= first || d->step == 2 * first || d->step % DISTIL_INVERTS == 0;
+    memset(&threads, 0, sizeof threads);
+    threads.options = d->options.run;
+    onnx_parallel(&threads, onnx_distil_matrix_task, &u, (size_t)d->matrices);
     for (k = 0; k < d->weights; k++) {
         const distil_weight *w = d->weight + k;
-        if (d->options.by_channel && w->is_weight)
-            onnx_distil_by_channel(d, w, rate, 1 - bias1, 1 - bias2);
-        else
+        if (!onnx_distil_is_taken(d, k))
             lgelu_adamw_step(d->v + w->at, d->m + w->at, d->s + w->at, d->g + w->at, &adam, d->step,
                              w->count);
     }
     onnx_distil_spread(d);
+    return d->failed ? deploy_refuse(d->message, LGELU_E_MEMORY, "out of memory") : LGELU_OK;
 }
 
 void onnx_distil_keep(onnx_distil *d)
@@ -1029,18 +1303,19 @@ onnx_edit *onnx_distil_edit(const onnx_distil *d)
 /* What must agree for a state to be that of this network. */
 typedef struct {
     char mark[8];
-    uint64_t count, hash;
+    uint64_t count, matrices, hash;
     int64_t step;
 } distil_state;
 
 static distil_state onnx_distil_state(const onnx_distil *d)
 {
-    static const char mark[8] = { 'd', 'i', 's', 't', 'i', 'l', '0', '1' };
+    static const char mark[8] = { 'd', 'i', 's', 't', 'i', 'l', '0', '2' };
     distil_state state;
     size_t i;
     memset(&state, 0, sizeof state);
     memcpy(state.mark, mark, sizeof mark);
     state.count = d->count;
+    state.matrices = (uint64_t)d->matrices;
     state.step = d->step;
     state.hash = 0xCBF29CE484222325u;
     for (i = 0; i < d->count; i++) {
@@ -1055,10 +1330,18 @@ int onnx_distil_save(const onnx_distil *d, lgelu_write *write, void *user)
 {
     const distil_state state = onnx_distil_state(d);
     const size_t bytes = d->count * sizeof(float);
-    return write(&state, sizeof state, user) || write(d->v, bytes, user) || write(d->m, bytes, user)
-                   || write(d->s, bytes, user) || write(d->best, bytes, user)
-               ? -1
-               : 0;
+    int k, failed = write(&state, sizeof state, user) || write(d->v, bytes, user)
+                    || write(d->m, bytes, user) || write(d->s, bytes, user)
+                    || write(d->best, bytes, user);
+    for (k = 0; k < d->targets && !failed; k++)
+        failed = write(d->target[k].learned, sizeof d->target[k].learned, user);
+    for (k = 0; k < d->matrices && !failed; k++) {
+        const onnx_whiten *w = &d->matrix[k].whiten;
+        failed = write(&w->rows, sizeof w->rows, user)
+                 || write(w->moment, 2 * w->groups * w->n * w->n * sizeof(float), user)
+                 || write(d->matrix[k].norm, 2 * w->matrix.outputs * sizeof(double), user);
+    }
+    return failed ? -1 : 0;
 }
 
 int onnx_distil_load(onnx_distil *d, int (*read)(void *p, size_t n, void *user), void *user)
@@ -1066,11 +1349,22 @@ int onnx_distil_load(onnx_distil *d, int (*read)(void *p, size_t n, void *user),
     const distil_state expected = onnx_distil_state(d);
     const size_t bytes = d->count * sizeof(float);
     distil_state state;
+    int k, failed;
     if (read(&state, sizeof state, user) || memcmp(state.mark, expected.mark, sizeof state.mark)
-        || state.count != expected.count || state.hash != expected.hash)
+        || state.count != expected.count || state.matrices != expected.matrices
+        || state.hash != expected.hash)
         return -1;
-    if (read(d->v, bytes, user) || read(d->m, bytes, user) || read(d->s, bytes, user)
-        || read(d->best, bytes, user))
+    failed = read(d->v, bytes, user) || read(d->m, bytes, user) || read(d->s, bytes, user)
+             || read(d->best, bytes, user);
+    for (k = 0; k < d->targets && !failed; k++)
+        failed = read(d->target[k].learned, sizeof d->target[k].learned, user);
+    for (k = 0; k < d->matrices && !failed; k++) {
+        onnx_whiten *w = &d->matrix[k].whiten;
+        failed = read(&w->rows, sizeof w->rows, user)
+                 || read(w->moment, 2 * w->groups * w->n * w->n * sizeof(float), user)
+                 || read(d->matrix[k].norm, 2 * w->matrix.outputs * sizeof(double), user);
+    }
+    if (failed)
         return -1;
     d->step = (long)state.step;
     onnx_distil_spread(d);

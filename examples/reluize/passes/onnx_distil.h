@@ -65,7 +65,7 @@ typedef struct {
     int class_axis; /* of that output; -1: it has no classes */
     int labels;     /* 1: the loss is that of labels alone */
     long score;     /* its column with the scores of rows; -1: the largest probability */
-    int by_channel; /* 1: one second moment for the weights of an output channel */
+    int whiten;     /* 1: matrices move along whitened gradients (onnx_whiten.h) */
     const onnx_distil_map *map; /* inner values of another scale in the student */
     size_t maps;
     onnx_run_options run; /* threads and memory, of each slot */
@@ -104,6 +104,10 @@ int onnx_distil_set(onnx_distil *d, size_t slot, onnx_tensor *const *in);
    along the class axis, or a target for each value. Returns 0, or -1: out of memory. */
 int onnx_distil_label(onnx_distil *d, size_t slot, const double *label, size_t labels);
 
+/* Before the first step: evaluates slots 0 to count - 1, and learns from them what the matrices
+   read (options.whiten). Returns a status. */
+lgelu_status onnx_distil_learn(onnx_distil *d, size_t count);
+
 /* Forgets the gradients of the step before. */
 void onnx_distil_begin_step(onnx_distil *d);
 
@@ -111,10 +115,12 @@ void onnx_distil_begin_step(onnx_distil *d);
    those of the step. Returns a status. */
 lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_distil_loss *loss);
 
-/* One step of Adam from the mean of the gradients. With by_channel, the second moment of a weight
-   is the mean of those of its output channel: weights whose gradients are small beside the others'
-   then move less than these, and not at random. */
-void onnx_distil_update(onnx_distil *d, double rate);
+/* One step from the mean of the gradients. With options.whiten, the weights of one output of a
+   matrix move along their gradient as it is with whitened inputs (onnx_whiten.h), whose size is
+   divided by the root of its mean square so far: what the output gives then changes by about `rate`
+   of its deviation, if one step's gradient is like the next one's. All else, and without
+   options.whiten all, moves by Adam. Returns LGELU_OK or LGELU_E_MEMORY. */
+lgelu_status onnx_distil_update(onnx_distil *d, double rate);
 
 /* Remembers the weights as they are now: those that onnx_distil_edit writes. */
 void onnx_distil_keep(onnx_distil *d);
