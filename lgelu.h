@@ -119,7 +119,7 @@
                            is larger. Under AddressSanitizer these bytes are poisoned while a layer
                            runs.
 
-   VENDORING   tests/test_vendoring.sh and tests/test_header.sh run these recipes.
+   VENDORING   test_vendoring.sh and test_header.sh, in tests/header, run these recipes.
      -Ofast, -ffast-math   This file refuses them. In a program that uses them, compile the file
                            with LGELU_IMPLEMENTATION as an object of its own, without them:
                                cc -O2 -c kernels.c && cc -Ofast host.c kernels.o -lm
@@ -159,9 +159,8 @@
                       gradients that are not finite, plans with numbers that no plan has, a λ below
                       1 in the next step. lgelu_net_relu and lgelu_net_set_gates return a status.
                       lgelu_net_restart begins another training on loaded weights.
-                      Measures of the experiments moved to examples/study, OUI, the mean of
-                      activations and their dead fraction among them; lgelu_drift is gone. The
-                      memory plan searches plainly, in n² steps for n nodes.
+                      Moved to examples/study: OUI, the mean of activations and their dead
+                      fraction; lgelu_drift is gone. The memory plan takes n² steps for n nodes.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
@@ -484,7 +483,7 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
 /* The accuracy promised for every float x at λ = 1, 1.693147, 2, 3, 10, 159.57691 and 10^4, one row
    X(kernel, ulp, units) each: the error in units in the last place of the exact result, and in
    units of 2^-149 where the result is below 2^-126. dx is relative also at its root; dlambda is one
-   term with dy = 1. tests/sweep.c holds the kernels to these rows. */
+   term with dy = 1. tests/kernels/sweep.c holds the kernels to these rows. */
 /* clang-format off */
 #define LGELU_CLAIMS(X)         \
     X(forward,      2.0, 1.0)   \
@@ -1005,7 +1004,7 @@ LGELU_DEF lgelu_training lgelu_training_paper(float lr, long steps);
 /* Returns our plan to ReLU for a network that is already trained: λ is driven from the first step
    on, up to three quarters of the steps, without the quarter in which lgelu_training_to_relu learns
    it; the rate rises over a tenth of the steps, since the moments are new. A rate of a tenth of the
-   first training's is a good start. (If nothing may be trained, refit: examples/deploy/refit.h.) */
+   first training's is a good start. (If nothing may be trained: examples/network/refit.h.) */
 LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps);
 
 /* Returns the learning rate of a step; steps count from 1. */
@@ -1062,9 +1061,9 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from);
 
 /* Begins a new training on the weights as they are: net.step and the optimiser's moments become
    zero, and gradients that wait for their step are dropped. Weights, statistics, kinds of gates and
-   λ's stay; a plan that drives λ begins at its present value. Call it before fine-tuning what
-   lgelu_net_load or lgelu_net_copy brought; without it the next step continues the training that
-   was saved, at its net.step. Fails if the network is not made for training. */
+   λ's stay; a plan that drives λ begins at its present value. Call it before fine-tuning weights
+   that were loaded or copied; without it the next step continues the training that was saved, at
+   its net.step. Fails if the network is not made for training. */
 LGELU_DEF lgelu_status lgelu_net_restart(lgelu_net *net);
 
 /* Estimates running statistics again, after gates or weights have changed: call it for the batches
@@ -1186,7 +1185,7 @@ LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
    forward calls run, which either computes y (rows, outputs) = x (rows, inputs) Wᵀ + b of the node
    and returns 1, or writes nothing to y and returns 0; then the network computes the layer itself.
    During the call net->threads.run is set and runs tasks on the threads of this forward.
-   examples/deploy/compact.h uses it. */
+   examples/int8/compact.h uses it. */
 typedef struct {
     int (*run)(float *y, const float *x, size_t rows, const lgelu_net *net, const lgelu_node *node,
                void *user);
@@ -2253,11 +2252,14 @@ LGELU__APART double lgelu__log(double x)
 }
 
 /* Returns ln(1 + x). The rounding error of 1 + x is corrected to first order. */
-static double lgelu__log1p(double x)
+LGELU__APART double lgelu__log1p(double x)
 {
-    double u = 1 + x, c = u - 1;
-    if (!(u > 0) || u > DBL_MAX || !(c != 0))
-        return u > 0 && !(c != 0) ? x : lgelu__log(u);
+    const double u = 1 + x, c = u - 1;
+    if (!(u > 0) || u > DBL_MAX)
+        return lgelu__log(u);
+    /* Where 1 + x is rounded to 1, the logarithm is x. */
+    if (!(c != 0))
+        return x;
     return lgelu__log(u) + (x - c) / u;
 }
 
@@ -2482,10 +2484,10 @@ typedef struct {
 } lgelu__scaled;
 #endif
 
-/* The families of gates, as F(X, family, exact function, parameter or none). A gate of a new family
-   adds its row here and writes two kernels in [K], family_forward and family_backward; its other
-   kernels, the public functions and the gate's row in LGELU_GATES follow from them. A family
-   without a parameter ignores λ, and the sum that it returns is 0. */
+/* The families of gates, as F(X, family, exact function, parameter or none). Two kernels in [K],
+   family_forward and family_backward, belong to each row; the other kernels and the bodies of the
+   public functions are made from them. The gates of [8c] have the checklist for a new family. A
+   family without a parameter ignores λ, and the sum that it returns is 0. */
 /* clang-format off */
 #define LGELU__FAMILIES(F, X)               \
     F(X, phi,  lgelu_exact,       lambda)   \
@@ -5786,6 +5788,7 @@ static void lgelu__gate_backward(lgelu__job *p)
     lgelu__for_rows(p, lgelu__gate_range);
     if (!p->add_dbias)
         memset(dlambda, 0, n * sizeof *dlambda);
+    /* The sums of parameters are added up in those of the first range. */
     for (i = 0; i < lgelu__task_count(p) * sums; i++) {
         const size_t k = i % sums;
         if (k < n)
@@ -8701,8 +8704,8 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
         two switches. test_onnx evaluates them.
    In tests
      5. tools/reference_net.h: the layer in double.
-     6. fuzz/fuzz_network.c: a row of its builder; a rule, if it changes the shape or refuses
-        something, as a layer of two inputs does.
+     6. fuzz/fuzz_network.c: a row of its builder, and a call where programs are drawn; a rule, if
+        it changes the shape or refuses something, as a layer of two inputs does.
      7. A network with it in test_network.c, test_transformer.c or test_cnn.c, which compare it with
         its reference, in test_partial.c, test_same_bits.c (make record) and tools/onnx_nets.c; if
         it computes token by token, in test_generate.c.

@@ -5,8 +5,8 @@
    two. Where each seed gives one value, the interval is Student's t over those values, except for
    counts of rare events and for returns, which have a long tail. Where an estimate combines several
    seeds (the rank correlation of two runs has two of them), the interval is the jackknife: the
-   estimate is made again without each seed. tests/test_study_intervals.c simulates the coverage of
-   each kind. */
+   estimate is made again without each seed. tests/study/test_study_intervals.c simulates the
+   coverage of each kind. */
 #ifndef INTERVAL_H
 #define INTERVAL_H
 #include <stddef.h>

@@ -437,7 +437,7 @@ static int text_join(const text *t, text_word *w, const unsigned char *p, size_t
 }
 
 /* \p{L}, \p{N} and \s as in Python's regex module (Unicode 17), printed by
-   `tests/text_reference.py table`. */
+   `tests/tools/text_reference.py table`. */
 static const uint32_t text_letter[684][2] = {
     { 0x41, 0x5A },       { 0x61, 0x7A },       { 0xAA, 0xAA },       { 0xB5, 0xB5 },
     { 0xBA, 0xBA },       { 0xC0, 0xD6 },       { 0xD8, 0xF6 },       { 0xF8, 0x2C1 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    early.h: which runs will end well? Predictions from what is known early in a run, fitted to the
    runs of other seeds and tried on the seed left out; all of it is arithmetic on tables. oui.c
-   fills them, tests/test_study_intervals.c simulates them. */
+   fills them, tests/study/test_study_intervals.c simulates them. */
 #ifndef EARLY_H
 #define EARLY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    screening.h: which of many runs should be continued? Rules keep a run by signals that are known
    early. They are fitted to some runs and tried on others. All of it is arithmetic on a table of
-   samples; control.c fills the table, tests/test_study_intervals.c simulates it. */
+   samples; control.c fills the table, tests/study/test_study_intervals.c simulates it. */
 #ifndef SCREENING_H
 #define SCREENING_H
 #include <stdint.h>

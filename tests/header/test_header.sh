@@ -162,6 +162,15 @@ size_t f(const lgelu_net *net) { return net->internal.known; }' > $dir/bad.c
 $CC -std=c99 -DLGELU_TRAINER -I$dir -fsyntax-only $dir/bad.c 2>&1 | grep -q 'no member'
 verdict $? "the use of a private field is seen" "it compiles"
 
+# ---- files that the header names ----
+# unknown_files HEADER: the paths in it at which no file is
+unknown_files() { for path in $(grep -oE '(tests|examples|bench)/[A-Za-z_0-9/-]+\.[a-z]+' $1 | sort -u); do [ -e ../$path ] || echo $path; done; }
+found=$(unknown_files ../lgelu.h)
+verdict $([ -z "$found" ]; echo $?) "the files that lgelu.h names exist" "$(echo $found)"
+echo '/* see examples/network/nowhere.h */' > $dir/bad.h
+[ "$(unknown_files $dir/bad.h)" = examples/network/nowhere.h ]
+verdict $? "a path without a file is seen" "it is not"
+
 # ---- the page of examples/web: its own sources, read as sources of this machine; test_web compiles all of them to WebAssembly ----
 # page EXAMPLES: what the compiler says of them. It does not know the attributes for exports.
 page() { for source in $1/web/*.c; do $CC -std=c99 $WARNINGS -Wno-attributes $(include_flags $1) -fsyntax-only "$source" 2>&1; done; }
