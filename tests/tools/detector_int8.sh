@@ -2,24 +2,21 @@
 # detector_int8.sh MODEL.onnx PHOTOS OUT [OPTION...]: what a YOLOX detector, and its conversions with one and three ReLUs a gate, lose in
 # 8 bits: the boxes that each file in 8 bits has in common with the same network in floats. PHOTOS has folders of photographs, from which
 # ranges come, and `labelled`, whose first IMAGES (48) are compared. OUT: a folder to write to. OPTION: of reluize, such as --bits 4.
-# Where NODE_PATH has onnxruntime-node, its integer kernels compute the files, too. PYTHON has NumPy and Pillow.
+# reluize chooses ranges and rounding for each network; forms.sh has the same ones for all. Where NODE_PATH has onnxruntime-node, its
+# integer kernels compute the files, too. PYTHON has NumPy and Pillow.
 #
 #     sh tests/tools/detector_int8.sh yolox_nano.onnx photos run8
+# shellcheck disable=SC1091,SC2034,SC2154
 set -e
 tools=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
-[ $# -ge 3 ] || { sed -n '2,/^set/p' "$0" | sed '$d' >&2; exit 2; }
-model=$1 photos=$2 out=$3
+[ $# -ge 3 ] || { sed -n '2,/^# shellcheck/p' "$0" | sed '$d' >&2; exit 2; }
+model=$1 data=$2 out=$3
 shift 3
-make -s -C "$tools/../../examples" build/reluize build/onnx_run > /dev/null
-programs=$tools/../../examples/build
-mkdir -p "$out"
-folders=$(find "$photos" -mindepth 1 -maxdepth 1 -type d ! -name labelled | sort)
-# shellcheck disable=SC2086
-$python "$tools/detector_photos.py" 416 "$out/photos.npy" $folders
-$python "$tools/detector_photos.py" 416 "$out/labelled.npy" "$photos/labelled"
+. "$tools/forms_detector.sh"
+programs_and_arrays
 $python -c "import numpy, sys; numpy.save(sys.argv[2], numpy.load(sys.argv[1])[:int(sys.argv[3])])" \
-    "$out/labelled.npy" "$out/images.npy" "${IMAGES:-48}"
+    "$out/test.npy" "$out/images.npy" "${IMAGES:-48}"
 runtime=
 node -e 'require("onnxruntime-node")' 2> /dev/null && runtime=$tools/onnx_runtime_run.js
 
@@ -31,8 +28,8 @@ beside()
     done
 }
 for k in 1 3; do
-    "$programs/reluize" "$model" --data "$out/photos.npy" --raw --kept 4,0.3 --class-axis none --samples "${SAMPLES:-48}" --relus $k --quiet \
-        -o "$out/relu$k.onnx" --int8 "$out/relu$k.8.onnx" --int8-before "$out/before.8.onnx" --report "$out/relu$k.txt" "$@" > /dev/null
+    convert --samples "${SAMPLES:-48}" --relus $k --quiet -o "$out/relu$k.onnx" --int8 "$out/relu$k.8.onnx" --int8-before "$out/before.8.onnx" \
+        --report "$out/relu$k.txt" "$@" > /dev/null
     [ $k != 1 ] || beside "$model" "$out/before.8.onnx"
     beside "$out/relu$k.onnx" "$out/relu$k.8.onnx"
 done
