@@ -832,13 +832,14 @@ int main(int argc, char **argv)
     model_make(&s.m, &s.size, 1, BATCH, LGELU_MODE_INFER, 1);
     lgelu_net_bind(&s.m.net, s.m.tokens, s.tokens);
     evaluate_all(&s, argc, argv);
-    measure_time(&s);
     printf("%s-like: %zu layers of width %zu, hidden %zu; %zu windows of 64 unseen characters; "
            "%s, one thread\n\n",
            s.size.llama ? "Llama" : "GPT", s.size.layers, s.size.width, hidden_of(&s.size),
            s.windows, lgelu_isa_name(lgelu_isa()));
     print_quality(&s);
     print_rules(&s);
+    fflush(stdout);
+    measure_time(&s);
     print_time(&s);
     free_all(&s);
     return fflush(stdout) || ferror(stdout) ? 1 : 0;
