@@ -101,6 +101,9 @@ def write(name, nodes, inputs, outputs, kind=TensorProto.FLOAT):
 write("det", [helper.make_node("Det", ["x"], ["y"], name="d1")], [("x", [2, 2])], [("y", [])])
 write("double", [helper.make_node("Relu", ["x"], ["y"])], [("x", [2])], [("y", [2])], TensorProto.DOUBLE)
 write("picture", [helper.make_node("Relu", ["x"], ["y"])], [("x", [1, 2, 3, 4])], [("y", [1, 2, 3, 4])])
+chain = lambda *ops: [helper.make_node(op, [f"v{k}" if k else "x"], [f"v{k + 1}" if k + 1 < len(ops) else "y"]) for k, op in enumerate(ops)]
+write("loop", chain("Abs", "Neg", "Tanh"), [("x", [2, 3])], [("y", [2, 3])])
+write("over", chain("Softmax", "Relu", "Softmax"), [("x", [2, 3])], [("y", [2, 3])])
 write("relu", [helper.make_node("Relu", ["x"], ["y"])], [("x", ["batch", 3])], [("y", ["batch", 3])])
 END
 $onnx tools/onnx_c_refused.py $out > $out/forms || exit 1
@@ -132,6 +135,10 @@ $out/onnx_c $out/picture.onnx -o $out/picture.c --header $out/picture.h 2> $out/
 printf '#include "picture.h"\nint main(void) { return picture_CHANNELS != 2 || picture_ROWS != 3 || picture_COLUMNS != 4 || picture_AT(2, 1, 1) != 21; }\n' > $out/use.c
 $CC -std=c99 $out/use.c $out/picture.c -lm -o $out/use && $out/use
 verdict $? 'the header has the sizes of an image and where its pixels are' "$(cat $out/stderr)"
+# element-wise neighbours share a loop and need no memory between them; another one writes over the value that it reads, 6 floats
+for net in loop over; do $out/onnx_c $out/$net.onnx -o $out/$net.c --header $out/$net.h 2> $out/stderr; done
+grep -q 'loop_work = 0' $out/loop.h && [ $(grep -c 'for (' $out/loop.c) = 1 ] && grep -q 'over_work = 24' $out/over.h
+verdict $? 'neighbours share a loop, and write over a value that nobody reads afterwards' "$(grep -h _work $out/loop.h $out/over.h | tr '\n' ' ')"
 for options in -Ofast -ffast-math -ffinite-math-only -fno-signed-zeros; do
     ! $CC -std=c99 $options -c $out/net.c -o $out/net.o 2> $out/stderr && grep -q 'which changes results' $out/stderr
     verdict $? "a C file refuses $options" "$(head -n 1 $out/stderr)"
