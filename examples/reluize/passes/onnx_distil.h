@@ -5,14 +5,18 @@
 
        onnx_distil_options o = onnx_distil_defaults();
        onnx_distil *d = onnx_distil_begin(original, student, &o, message);     NULL: see message
+       for some inputs, in groups of at most o.slots:
+           onnx_distil_set(d, slot, in);                    for each slot
+           onnx_distil_learn(d, slots);                     what matrices read, before the first step
        for each step:
            onnx_distil_begin_step(d);
            for each group of at most o.slots inputs:
-               onnx_distil_set(d, slot, in);                 for each slot
-               onnx_distil_pass(d, slots, 1);                values, losses and gradients
-           onnx_distil_update(d, rate);                      rate: from 0 to o.rate, the caller's
-   plan onnx_distil_edit(d)                                   the file with the weights of
-   onnx_distil_keep onnx_distil_end(d);
+               onnx_distil_set(d, slot, in);                for each slot
+               onnx_distil_pass(d, slots, 1, &loss);        values, losses and gradients
+           onnx_distil_update(d, rate);
+       onnx_distil_keep(d);                                 the weights as they are now are written
+       onnx_edit *e = onnx_distil_edit(d);                  the edits of the student's file
+       onnx_distil_end(d);
 
    With options.labels the student learns from labels instead: the cross-entropy of classes, or the
    mean squared distance to targets, of one output. onnx_distil_label follows onnx_distil_set.
@@ -20,7 +24,8 @@
    Otherwise the loss of an input is that of the outputs plus `inner` times that of inner values:
 
      inner values   what matrices and convolutions make in both networks (values of one name): the
-                    mean of Σ(s - t)²/Σ(t - mean of t)², of the student's s and the original's t
+                    mean of Σ(s - t)²/Σ(t - mean of t)², of the student's s and the original's t.
+                    What is divided by is that of all inputs of onnx_distil_learn
      classes        KL(t, s), from probabilities or logits
      detections     an output whose last dimension has probabilities beside other columns:
                     cross-entropy of the probabilities, and squared distances of the others over
@@ -32,13 +37,15 @@
 
    What is trained: weights and biases of matrices and convolutions, scales and shifts of
    LayerNormalization, what the conversion put into the gates and, with labels, tables in which
-   tokens are looked up. Each element is trained as a
-   multiple of the norm of the weights of its output channel, so that one rate fits all layers.
+   tokens are looked up. A matrix moves along whitened gradients (onnx_whiten.h). Elsewhere each
+   element is trained as a multiple of the norm of the weights of its output channel, or of the root
+   of the mean square of its constant, so that one rate fits all layers.
 
    Each slot evaluates one input on one thread; gradients are added in the order of the inputs. So
    the weights have the same bits on any number of threads and slots.
 
-   Copy onnx_distil.[ch] beside the files of onnx_back.h. */
+   Copy onnx_distil.[ch] and onnx_whiten.[ch] beside the files of onnx_relu.h and the files of
+   onnx_back.h. */
 #ifndef ONNX_DISTIL_H
 #define ONNX_DISTIL_H
 #include "onnx_back.h"

@@ -19,7 +19,8 @@
    Sums are made by lgelu_multiply and in fixed orders: the same bits on any instruction set and
    number of threads.
 
-   Copy onnx_whiten.[ch] beside the files of onnx_relu.h and onnx_back.h. */
+   Copy onnx_whiten.[ch] beside the files of onnx_relu.h and the files of
+   onnx_back.h. */
 #ifndef ONNX_WHITEN_H
 #define ONNX_WHITEN_H
 #include "onnx_relu_inside.h"
