@@ -7,10 +7,8 @@
        onnx_distil *d = onnx_distil_begin(original, student, &o, message);     NULL: see message
        for some inputs, in groups of at most o.slots:
            onnx_distil_set(d, slot, in);                    for each slot
-           onnx_distil_learn(d, slots);                     what matrices read, before the first step
-       for each step:
-           onnx_distil_begin_step(d);
-           for each group of at most o.slots inputs:
+           onnx_distil_learn(d, slots);                     what matrices read, before the first
+   step for each step: onnx_distil_begin_step(d); for each group of at most o.slots inputs:
                onnx_distil_set(d, slot, in);                for each slot
                onnx_distil_pass(d, slots, 1, &loss);        values, losses and gradients
            onnx_distil_update(d, rate);
