@@ -2,7 +2,8 @@
 # test_onnx_c.sh: ONNX graphs as C files (examples/reluize/passes/onnx_c*.c). Random graphs of the operators that C files have
 # (tools/onnx_random.py) have the bits of the evaluator, compiled by gcc, clang and tcc, with and without fma in hardware; the files
 # compile as C++ without a warning; networks in 8 bits become files without floats, which differ from the evaluator by at most
-# one step of the last grid, counted; and the program onnx_c refuses what it cannot write with a line, and writes nothing then.
+# one step of the last grid, counted, and not at all where all layers are integers in the evaluator, too; and the program onnx_c
+# refuses what it cannot write with a line, and writes nothing then.
 # RANDOM_GRAPHS=N: N graphs for each compiler (100). COMPILERS='tcc gcc': no others. ONLY='gcc -O2': only the runs of that name.
 # SEED=N: other graphs.
 CC=${CC:-cc}
@@ -59,7 +60,7 @@ random 'g++' 5 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -Wno-tautological
 grep REFUSED $out/found | sed "s/node '[^']*'/node/; s/[0-9][0-9]*/N/g" | sort | uniq -c | sort -rn | head -n 5 | sed 's/^ */# /'
 
 # integers NAME SEED LAYERS STEPS COMPILER...: networks in 8 bits (tools/onnx_c_quantized.py) as files without floats, with WITH=floats
-# with some nodes in floats, with WITH=rows of matrices
+# with some nodes in floats, with WITH=rows of matrices, with WITH=whole of layers whose integers are exactly those of the evaluator
 integers()
 {
     name=$1 seed=$(($2 + ${SEED:-0})) layers=$3 steps=$4
@@ -80,6 +81,8 @@ integers tcc 3 1 1 tcc
 WITH=floats integers tcc 8 1 10 tcc
 WITH=rows integers tcc 9 1 1 tcc
 integers g++ 4 6 60 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror
+WITH=whole integers 'gcc, exactly' 7 10 0 gcc -std=c99 -O2
+WITH=whole integers 'tcc, exactly' 11 20 0 tcc
 WITH=floats integers 'gcc, some nodes in floats' 5 1 10 gcc -std=c99 -O2 $WARNINGS -Werror
 WITH=floats integers 'g++ with fma, some nodes in floats' 6 6 60 g++ -x c++ -O2 -march=native
 

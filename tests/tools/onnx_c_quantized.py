@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_c_quantized.py FILE SEED COUNT LAYERS [floats|rows]: random networks in 8 bits for onnx_c_random.c --integers, in the format of onnx_random.py: a
+# onnx_c_quantized.py FILE SEED COUNT LAYERS [floats|rows|whole]: random networks in 8 bits for onnx_c_random.c --integers, in the format of onnx_random.py: a
 # QuantizeLinear and a DequantizeLinear behind the input and each of at most LAYERS layers. Layers: convolutions of any kind, products, sums, products of
 # two values, pools, means, moves, and functions of one value of several nodes. Grids fit the values (NumPy evaluates nothing here:
 # each layer's range is estimated from its weights). floats: with layers, too, that are computed in floats between two grids, such as
 # normalisations, and values that are read as bytes and as floats. rows: products of matrices and batches of them, means, and what
-# may stand at the end of a network, one of them a network, whatever LAYERS is.
+# may stand at the end of a network, one of them a network, whatever LAYERS is. whole: without means, transposed convolutions and
+# biases in floats, which the evaluator does not compute in integers: of all other layers, C files have exactly its integers.
 import sys
 
 import numpy as np
@@ -17,7 +18,8 @@ from onnx_tensors import case_bytes
 
 
 class Net:
-    def __init__(self, seed):
+    def __init__(self, seed, whole=False):
+        self.whole = whole
         self.n = np.random.default_rng(seed)
         self.nodes, self.constants, self.count = [], [], 0
         self.signed = self.n.random() < 0.3
@@ -57,15 +59,16 @@ class Net:
         return self.node("DequantizeLinear", [self.constant(q), self.constant(scale), self.constant(zero)], **a), scale
 
     def bias(self, n, scale):
-        if self.n.random() < 0.3:
+        if self.n.random() < 0.3 and not self.whole:
             return self.constant(self.n.normal(0, 0.3, n).astype("f4"))
         q = self.n.integers(-3000, 3000, n).astype("i4")
         s = np.broadcast_to(scale, n).astype("f4")
         return self.node("DequantizeLinear", [self.constant(q), self.constant(s), self.constant(np.zeros(n, "i4"))], axis=0)
 
 
-def network(seed, most, floats):
-    g = Net(seed)
+def network(seed, most, mode):
+    floats, whole = mode == ["floats"], mode == ["whole"]
+    g = Net(seed, whole)
     n = g.n
     one = n.random() < 0.3
     shape = [1, int(n.integers(2, 9)), int(n.integers(4, 10))] if one else [1, int(n.integers(2, 7)), int(n.integers(4, 9)), int(n.integers(4, 9))]
@@ -74,6 +77,8 @@ def network(seed, most, floats):
     for _ in range(int(n.integers(1, most + 1))):
         dims, c = len(shape) - 2, shape[1]
         op = str(n.choice(["conv", "depthwise", "transposed", "table", "channel", "add", "mul", "max", "average", "concat", "move", "pad", "same"] + floats * ["softmax", "norm", "row", "both"]))
+        if whole and op in ("transposed", "average"):
+            continue
         kinds.append(op)
         if op in ("conv", "depthwise"):
             group = c if op == "depthwise" else int(n.choice([1, 1, 2]) if c % 2 == 0 else 1)
@@ -108,7 +113,7 @@ def network(seed, most, floats):
             x, s, z = g.quantize(g.node("Add", parts), -3.0, 3.0)
         elif op in ("add", "mul"):
             other, t, _ = g.quantize(g.node("Tanh", [x]), -1.0, 1.0)
-            if op == "mul" and n.random() < 0.5:
+            if op == "mul" and n.random() < 0.5 and not whole:
                 pooled, _, _ = g.quantize(g.node("GlobalAveragePool", [x]), -2.0, 2.0)
                 other, _, _ = g.quantize(g.node("Sigmoid", [pooled]), 0.0, 1.0)
             y = g.node("Mul" if op == "mul" else str(n.choice(["Add", "Sub"])), [x, other])
@@ -156,7 +161,7 @@ def network(seed, most, floats):
             shape[1] = out
         else:
             x, s, z = g.quantize(x, -1.5, 2.5)
-    end = "bytes" if most == 1 else str(n.choice(["bytes", "gemm", "mean", "matmul"]))
+    end = "bytes" if most == 1 or whole else str(n.choice(["bytes", "gemm", "mean", "matmul"]))
     kinds.append(end)
     if floats and n.random() < 0.5:
         x = g.node(str(n.choice(["Tanh", "Exp", "Transpose"])), [x])
@@ -249,7 +254,7 @@ def main():
     with open(sys.argv[1], "wb") as f:
         for k in range(int(sys.argv[3])):
             number = seed * 1000003 + k
-            f.write(rows(number) if sys.argv[5:] == ["rows"] else network(number, int(sys.argv[4]), int(sys.argv[5:] == ["floats"])))
+            f.write(rows(number) if sys.argv[5:] == ["rows"] else network(number, int(sys.argv[4]), sys.argv[5:]))
 
 
 main()

@@ -7,9 +7,11 @@
    compile.
 
    onnx_c_random --model MODEL.onnx FOLDER COMPILER...: the same of one file, with inputs drawn.
-   onnx_c_random --integers CASES FOLDER COMPILER...: files without floats. An output may differ
-   from the evaluator's by a step of its grid for each layer before it; the elements that differ by
-   more than half a step are counted, and by how many steps they differ at most. */
+   onnx_c_random --integers STEPS CASES FOLDER COMPILER...: files without floats. An output may
+   differ from the evaluator's by so many steps of its grid; the elements that differ by more than
+   half a step are counted, and by how many steps they differ at most. --each: in addition for each
+   output, by its name: outputs of QuantizeLinear that are outputs of the graph, too, show where
+   a difference begins. */
 #define _DEFAULT_SOURCE
 #include "onnx_c.h"
 #include "case_file.h"
@@ -30,7 +32,7 @@ typedef struct {
 } one_case;
 
 static one_case cases[BULK];
-static int waiting, first_number, integers;
+static int waiting, first_number, integers, each;
 static long elements, steps_apart;
 static double most_apart, most_steps;
 static long written, refused, differ, broken;
@@ -130,11 +132,19 @@ static double output_of(const one_case *c, int k, const unsigned char *y, size_t
     return (double)c->grid[k].scale * (double)(q - c->grid[k].zero);
 }
 
+/* Byte i of a type. */
+static double byte_of(int type, const unsigned char *y, size_t i)
+{
+    return type == ONNX_I8 ? (double)((const signed char *)y)[i] : (double)y[i];
+}
+
 /* Counts how far an output of integers is from the evaluator's. Returns whether that is too far. */
 static int is_apart(const one_case *c, int k, const onnx_tensor *x, const unsigned char *y,
                     int number)
 {
+    const deploy_span *name = &c->graph->value[c->graph->top.output[k]].name;
     double step = (double)c->grid[k].scale, most = 0;
+    const long before = steps_apart;
     size_t i;
     if (!(step > 0) && c->grid[k].type != ONNX_F32)
         return !is_same(x, y, &i);
@@ -142,12 +152,17 @@ static int is_apart(const one_case *c, int k, const onnx_tensor *x, const unsign
     if (c->grid[k].type == ONNX_I32 || c->grid[k].type == ONNX_F32)
         step = largest(x) > 0 ? largest(x) / 256 : 1;
     for (i = 0; i < x->count; i++) {
-        const double apart = fabs(output_of(c, k, y, i) - onnx_tensor_real(x, i)) / step;
+        double apart = fabs(output_of(c, k, y, i) - onnx_tensor_real(x, i)) / step;
+        if (x->type == ONNX_U8 || x->type == ONNX_I8)
+            apart = fabs(byte_of(x->type, y, i) - onnx_tensor_real(x, i));
         elements++;
         steps_apart += apart > 0.5;
         most = apart > most ? apart : most;
     }
     most_apart = most > most_apart ? most : most_apart;
+    if (each && most > 0)
+        printf("# %.*s: %ld of %zu elements, by at most %.3f steps\n", (int)name->n, name->p,
+               steps_apart - before, x->count, most);
     if (most > most_steps + 0.01)
         printf("DIFFERS case %d, output %d, by %.1f steps\n", number, k, most);
     return most > most_steps + 0.01;
@@ -252,6 +267,26 @@ static void flush_cases(void)
     waiting = 0;
 }
 
+/* Evaluates a graph again, from its inputs: the writer keeps all values, and so layers of 8 bits
+   are computed in floats there, node by node; their integers are those of a run without. */
+static void evaluate(const one_case *c)
+{
+    const onnx_subgraph *top = &c->graph->top;
+    onnx_tensor *x[MOST_VALUES];
+    int k;
+    for (k = 0; k < top->inputs; k++)
+        x[k] = onnx_tensor_share(c->run, onnx_run_get(c->run, top->input[k]));
+    onnx_run_clear(c->run);
+    for (k = 0; k < top->inputs; k++) {
+        onnx_run_set(c->run, top->input[k], x[k]);
+        c->run->keep[top->input[k]] = 1;
+    }
+    if (onnx_run_all(c->run)) {
+        fprintf(stderr, "%s\n", c->run->message);
+        exit(2);
+    }
+}
+
 /* Writes the file of a case, whose inputs are set. */
 static void write_case(one_case c)
 {
@@ -290,6 +325,8 @@ static void write_case(one_case c)
     if (onnx_c_in_floats(file))
         printf("# case %d: floats %d\n", first_number + waiting, onnx_c_in_floats(file));
     onnx_c_end(file);
+    if (integers)
+        evaluate(&c);
     written++;
     cases[waiting++] = c;
     if (waiting == BULK)
@@ -368,6 +405,7 @@ int main(int argc, char **argv)
     const char *path;
     for (; at < argc && *argv[at] == '-'; at++) {
         one |= !strcmp(argv[at], "--model");
+        each |= !strcmp(argv[at], "--each");
         if (!strcmp(argv[at], "--integers") && at + 1 < argc) {
             integers = 1;
             most_steps = atof(argv[++at]);

@@ -39,8 +39,9 @@
    of a gate) is a few numbers of 16 bits a channel, another one a table a channel. The inputs and
    outputs of the function are on grids, too, which macros name: net_X_SCALE, net_X_ZERO,
    net_Y_SCALE, net_Y_ZERO. An output that the graph does not quantize is one of sums, of type
-   int32_t. Tables and moved elements are those of the evaluator; what is computed from sums differs
-   by at most one, and so does at most one of ten thousand results of lines.
+   int32_t. Tables, lines, moved elements, products and convolutions (of known weights and of
+   biases of 32 bits), sums and products of two values are exactly those of the evaluator; a mean,
+   and what it computes in floats between two grids, differ by at most one.
 
    What the graph computes in floats all the same, such as a recurrent layer or a normalisation, and
    what has no form in integers, is computed in floats in the file, with the evaluator's operations;

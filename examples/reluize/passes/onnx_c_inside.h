@@ -146,6 +146,9 @@ int64_t onnx_c_on_grid(const onnx_c_value *v, double x);
 void onnx_c_int8_free(onnx_c *c);
 /* Returns whether a node is a function of one byte that may be written over it. */
 int onnx_c_int8_is_table(const onnx_c *c, int node);
+/* Makes a node the end of a layer whose sums become floats, which nothing but nodes in floats
+   reads. Returns 0, or -1: it is none. */
+int onnx_c_int8_floats(onnx_c *c, int node);
 /* Forgets what a node computes in integers. */
 void onnx_c_int8_forget(onnx_c *c, int node);
 /* Makes a node the end of a layer whose sums of 32 bits are kept. Returns 0, or -1 with a message.
@@ -170,6 +173,24 @@ int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, siz
 int onnx_c_lines_write(onnx_c *c, int node, const onnx_c_lines *l, const uint8_t *table, int from,
                        int to, size_t entries, size_t inner);
 
+/* ---- sums, differences and products of two bytes (onnx_c_pairs.c) ---- */
+enum { ONNX_C_PAIR_MOST = 64 };
+
+/* With a, b the integers less their zero points: (a·m + b·n) / 2^shift, or a·b·m / 2^shift, on the
+   grid of y and within its limits. n of a difference is negative. */
+typedef struct {
+    char op; /* '+', '-' or '*' */
+    const onnx_c_value *a, *b, *y;
+    int64_t least, most, m, n;
+    int shift;
+    int listed; /* pairs of bytes whose result is another one: both, and the result */
+    uint8_t list[ONNX_C_PAIR_MOST][3];
+} onnx_c_pair;
+
+/* Changes m and n by so little that the results are those of the evaluator, and lists what differs
+   still. Returns 0, or -1: there is no memory, or the list is too short. */
+int onnx_c_pair_fit(onnx_c_pair *p);
+
 /* ---- nodes of integer files that are computed in floats (onnx_c_mixed.c) ---- */
 /* Each returns 0, or -1 with a message: a node is computed in floats; so is a QuantizeLinear, whose
    output's grid is set; the floats of a value can be read. */
@@ -189,7 +210,7 @@ void onnx_c_mixed_put_copies(onnx_c *c, int node);
 void onnx_c_mixed_put_list(onnx_c *c);
 
 /* ---- writing ---- */
-enum { ONNX_C_HELPERS = 36 };
+enum { ONNX_C_HELPERS = 37 };
 
 /* Notes the helpers whose names an expression calls. */
 void onnx_c_use_called(onnx_c *c, const char *expression);

@@ -407,6 +407,13 @@ static int onnx_c_int8_adds(const onnx_c *c, int node)
            && (onnx_c_is_known(c, node, 0) || onnx_c_is_known(c, node, 1));
 }
 
+/* Returns whether a node is a product whose weights or second operand are bytes. */
+static int onnx_c_int8_is_product(const onnx_c *c, int node)
+{
+    return onnx_c_int8_is(c, node, "Conv") || onnx_c_int8_is(c, node, "Gemm")
+           || onnx_c_int8_is(c, node, "MatMul") || onnx_c_int8_is(c, node, "ConvTranspose");
+}
+
 /* Weights that are bytes with known scales: what a DequantizeLinear makes of them. */
 typedef struct {
     const onnx_tensor *q, *scale, *zero;
@@ -483,8 +490,7 @@ static int onnx_c_int8_kind(onnx_c *c, int root, const onnx_c_inner *in, onnx_c_
         if (onnx_c_int8_limit(c, root, in->node[i], r, grid))
             return -1;
     }
-    if (onnx_c_int8_is(c, r->core, "Conv") || onnx_c_int8_is(c, r->core, "Gemm")
-        || onnx_c_int8_is(c, r->core, "MatMul") || onnx_c_int8_is(c, r->core, "ConvTranspose"))
+    if (onnx_c_int8_is_product(c, r->core))
         return onnx_c_int8_product(c, root, r);
     if (r->added >= 0)
         return onnx_c_refuse(c, root, "a constant is added without a grid before it");
@@ -682,6 +688,59 @@ int onnx_c_int8_sums(onnx_c *c, int node)
                              "windows of different sizes need a QuantizeLinear behind them");
     r->to = to;
     onnx_c_int8_hold(c, to, ONNX_I32, onnx_c_int8_step(c, r), 0);
+    return onnx_c_int8_root(c, node, &in, to);
+}
+
+/* Returns whether a value is sums of 32 bits that no node so far reads as integers. */
+static int onnx_c_int8_is_inner_sums(const onnx_c *c, int value)
+{
+    const onnx_c_value *v = c->value + value;
+    const onnx_subgraph *top = &c->graph->top;
+    int i, k;
+    if (!v->on_grid || v->type != ONNX_I32 || v->output >= 0)
+        return 0;
+    for (i = v->first + 1; i <= v->last; i++) {
+        const onnx_c_node *p = c->node + i;
+        const int to = onnx_c_output(c, i, 0);
+        for (k = 0; p->live && k < top->node[i].inputs; k++) {
+            if (top->node[i].input[k] == value && !p->floats
+                && (p->region || (p->row && p->row->kind == ONNX_C_MOVE && c->value[to].on_grid)))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static int onnx_c_int8_moves(const onnx_c *c, int node)
+{
+    const onnx_c_operator *row = onnx_c_find_operator(c->graph->top.node + node);
+    return row && row->kind == ONNX_C_MOVE;
+}
+
+int onnx_c_int8_floats(onnx_c *c, int node)
+{
+    const int to = onnx_c_output(c, node, 0);
+    onnx_c_value *v = c->value + to, grid;
+    onnx_c_region *r;
+    onnx_c_inner in;
+    if (c->leave[node] || v->output >= 0 || (v->on_grid && !onnx_c_int8_is_inner_sums(c, to)))
+        return -1;
+    if (onnx_c_int8_adds(c, node) || (v->on_grid && onnx_c_int8_moves(c, node))) {
+        v->on_grid = 0;
+        return onnx_c_mixed_node(c, node);
+    }
+    if (!onnx_c_int8_is_product(c, node))
+        return -1;
+    memset(&in, 0, sizeof in);
+    memset(&grid, 0, sizeof grid);
+    v->on_grid = 0;
+    onnx_c_int8_forget(c, node);
+    if (onnx_c_int8_gather(c, node, to, &in))
+        return -1;
+    r = onnx_c_int8_region(c, node);
+    if (!r || in.nodes != 1 || onnx_c_int8_kind(c, node, &in, r, &grid))
+        return -1;
+    v->type = ONNX_F32;
     return onnx_c_int8_root(c, node, &in, to);
 }
 
@@ -902,15 +961,18 @@ static int onnx_c_int8_write_table(onnx_c *c, int node, const onnx_c_region *r)
     return 0;
 }
 
-/* The store of a sum: "to = put_(sum, multiplier, shift, zero, least, most)", or of int32. */
+/* The store of a sum: "to = scaled_(sum, multiplier, shift, zero, least, most)", or of int32, or of
+   floats, whose multiplier is one. */
 static void onnx_c_int8_put_store(onnx_c *c, const onnx_c_region *r, const char *to,
                                   const char *sum, const char *multiplier, const char *shift)
 {
     const onnx_c_value *v = c->value + r->to;
-    if (v->type == ONNX_I32)
+    if (v->type == ONNX_F32)
+        onnx_c_line(c, "%s = (float)(int32_t)%s * %s;", to, sum, multiplier);
+    else if (v->type == ONNX_I32)
         onnx_c_line(c, "%s = shifted_((int64_t)(int32_t)%s * %s, %s);", to, sum, multiplier, shift);
     else
-        onnx_c_line(c, "%s = (%s)limited_((int64_t)(int32_t)%s * %s, %s, %d, %d, %d);", to,
+        onnx_c_line(c, "%s = (%s)scaled_((int32_t)%s, %s, %s, %d, %d, %d);", to,
                     onnx_c_type(v->type), sum, multiplier, shift, (int64_t)v->zero, r->least,
                     r->most);
 }
@@ -920,7 +982,8 @@ static void onnx_c_int8_put_store(onnx_c *c, const onnx_c_region *r, const char 
 typedef struct {
     size_t outputs, terms;
     int64_t *weight, *first, *multiplier, *shift;
-    int wide; /* weights do not fit int8 */
+    float *factor; /* in place of multiplier and shift, of results in floats */
+    int wide;      /* weights do not fit int8 */
 } onnx_c_sums;
 
 static void onnx_c_int8_free_sums(onnx_c_sums *s)
@@ -929,6 +992,30 @@ static void onnx_c_int8_free_sums(onnx_c_sums *s)
     free(s->first);
     free(s->multiplier);
     free(s->shift);
+    free(s->factor);
+}
+
+/* The integers of a bias of 32 bits behind DequantizeLinear, or NULL. */
+static const onnx_tensor *onnx_c_int8_whole_bias(const onnx_c *c, const onnx_c_region *r)
+{
+    const int value = onnx_c_input(c, r->core, 2);
+    const int maker = value < 0 ? -1 : c->graph->value[value].maker;
+    const onnx_tensor *q;
+    if (maker < 0 || !onnx_c_int8_is(c, maker, "DequantizeLinear") || !onnx_c_is_known(c, maker, 0))
+        return NULL;
+    q = onnx_c_tensor(c, onnx_c_input(c, maker, 0));
+    return q->type == ONNX_I32 ? q : NULL;
+}
+
+/* The bias of an output in steps of its sums: b is the bias in floats. */
+static int64_t onnx_c_int8_bias(const onnx_tensor *whole, size_t o, double b, float step)
+{
+    const int64_t q = whole ? onnx_tensor_whole(whole, whole->count == 1 ? 0 : o) : 0;
+    const float back = onnx_times((float)q, step);
+    /* sums of 32 bits are exact where the scales are those of the sums */
+    if (whole && !((double)back < b) && !((double)back > b))
+        return q;
+    return (int64_t)rint(b / (double)step);
 }
 
 /* Fills the sums of weight element (output o, term t), which is element at(o, t) of the tensor. */
@@ -936,7 +1023,7 @@ static int onnx_c_int8_make_sums(onnx_c *c, int node, const onnx_c_region *r, on
                                  const size_t *at, const onnx_tensor *bias)
 {
     const onnx_c_value *x = c->value + r->source[0], *y = c->value + r->to;
-    const onnx_tensor *added = onnx_c_tensor(c, r->added);
+    const onnx_tensor *added = onnx_c_tensor(c, r->added), *whole = onnx_c_int8_whole_bias(c, r);
     onnx_c_bytes w;
     size_t o, t, inner = 1;
     int d, shift;
@@ -947,10 +1034,12 @@ static int onnx_c_int8_make_sums(onnx_c *c, int node, const onnx_c_region *r, on
     s->first = (int64_t *)deploy_room(s->outputs, sizeof *s->first);
     s->multiplier = (int64_t *)deploy_room(s->outputs, sizeof *s->multiplier);
     s->shift = (int64_t *)deploy_room(s->outputs, sizeof *s->shift);
-    if (!s->weight || !s->first || !s->multiplier || !s->shift)
+    s->factor = (float *)deploy_room(s->outputs, sizeof *s->factor);
+    if (!s->weight || !s->first || !s->multiplier || !s->shift || !s->factor)
         return onnx_c_refuse(c, node, "no memory");
     for (o = 0; o < s->outputs; o++) {
-        double scale = 0, b = bias ? onnx_tensor_real(bias, bias->count == 1 ? 0 : o) : 0;
+        float scale = 0, step;
+        double b = bias ? onnx_tensor_real(bias, bias->count == 1 ? 0 : o) : 0;
         int64_t sum = 0;
         if (added)
             b += onnx_tensor_real(added, added->count == 1 ? 0 : o % added->count);
@@ -959,7 +1048,7 @@ static int onnx_c_int8_make_sums(onnx_c *c, int node, const onnx_c_region *r, on
             const size_t k = w.scale->count > 1 ? i / inner % (size_t)w.q->dim[w.axis] : 0;
             const int64_t q = onnx_tensor_whole(w.q, i)
                               - (w.zero ? onnx_tensor_whole(w.zero, w.zero->count > 1 ? k : 0) : 0);
-            const double now = onnx_tensor_real(w.scale, k);
+            const float now = (float)onnx_tensor_real(w.scale, k);
             if (t && (now < scale || now > scale))
                 return onnx_c_refuse(c, r->core, "an output has weights of different scales");
             scale = now;
@@ -967,11 +1056,14 @@ static int onnx_c_int8_make_sums(onnx_c *c, int node, const onnx_c_region *r, on
             s->wide |= q < -128 || q > 127;
             sum += q;
         }
-        scale *= (double)x->scale;
-        s->first[o] = (int64_t)rint(b / scale) - x->zero * sum;
+        step = onnx_times(x->scale, scale);
+        s->first[o] = onnx_c_int8_bias(whole, o, b, step) - x->zero * sum;
         if (s->first[o] > INT32_MAX || s->first[o] < INT32_MIN)
             return onnx_c_refuse(c, r->core, "a bias does not fit 32 bits");
-        if (onnx_c_int8_multiplier(scale / (double)y->scale, s->multiplier + o, &shift))
+        s->factor[o] = step;
+        if (y->type == ONNX_F32)
+            continue;
+        if (onnx_c_int8_multiplier((double)(step / y->scale), s->multiplier + o, &shift))
             return onnx_c_refuse(c, r->core, "a scale is out of range");
         s->shift[o] = shift;
     }
@@ -979,8 +1071,9 @@ static int onnx_c_int8_make_sums(onnx_c *c, int node, const onnx_c_region *r, on
 }
 
 /* Writes the arrays of sums. */
-static void onnx_c_int8_put_sums(onnx_c *c, int node, const onnx_c_sums *s)
+static void onnx_c_int8_put_sums(onnx_c *c, int node, const onnx_c_region *r, const onnx_c_sums *s)
 {
+    const int floats = c->value[r->to].type == ONNX_F32;
     char text[48];
     size_t i;
     deploy_put(&c->out, "static const %s w%z_[%z] = {", s->wide ? "int16_t" : "int8_t",
@@ -990,7 +1083,7 @@ static void onnx_c_int8_put_sums(onnx_c *c, int node, const onnx_c_sums *s)
         deploy_put(&c->out, i % 16 ? " %s%s" : "\n    %s%s", text,
                    i + 1 < s->outputs * s->terms ? "," : "\n};\n");
     }
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < (floats ? 1 : 2); i++) {
         const int64_t *x = i ? s->multiplier : s->first;
         size_t k;
         deploy_put(&c->out, "static const int32_t %s%z_[%z] = {", i ? "m" : "b", (size_t)node,
@@ -1001,7 +1094,10 @@ static void onnx_c_int8_put_sums(onnx_c *c, int node, const onnx_c_sums *s)
                        k + 1 < s->outputs ? "," : "\n};\n");
         }
     }
-    onnx_c_wholes(c, "h", node, s->shift, s->outputs);
+    if (floats)
+        onnx_c_floats(c, "m", node, s->factor, s->outputs);
+    else
+        onnx_c_wholes(c, "h", node, s->shift, s->outputs);
 }
 
 /* The name of the function that multiplies. */
@@ -1056,7 +1152,7 @@ static int onnx_c_int8_write_rows(onnx_c *c, int node, const onnx_c_region *r)
     failed = !at || onnx_c_int8_make_sums(c, node, r, &s, at, bias);
     free(at);
     if (!failed) {
-        onnx_c_int8_put_sums(c, node, &s);
+        onnx_c_int8_put_sums(c, node, r, &s);
         onnx_c_function(c, node);
         onnx_c_line(c, "enum { TERMS = %z, OUT = %z };", s.terms, s.outputs);
         onnx_c_open(c, "for (size_t row = 0; row < %z; row++, x0 += TERMS, y += OUT)", rows);
@@ -1130,7 +1226,7 @@ static int onnx_c_int8_write_conv(onnx_c *c, int node, const onnx_c_region *r)
         onnx_c_int8_free_sums(&s);
         return -1;
     }
-    onnx_c_int8_put_sums(c, node, &s);
+    onnx_c_int8_put_sums(c, node, r, &s);
     onnx_c_function(c, node);
     onnx_c_line(c, "enum { TERMS = %z, OUT = %z };", s.terms, s.outputs);
     if (in[0]->dim[0] > 1)
@@ -1202,7 +1298,7 @@ static int onnx_c_int8_write_transposed(onnx_c *c, int node, const onnx_c_region
         for (n = 0; n < s.terms; n++)
             s.first[i] += x->zero * s.weight[i * s.terms + n];
     }
-    onnx_c_int8_put_sums(c, node, &s);
+    onnx_c_int8_put_sums(c, node, r, &s);
     onnx_c_function(c, node);
     onnx_c_line(c, "enum { IN = %z, OUT = %z, EACH = %z };", inputs, s.outputs, each);
     if (in[0]->dim[0] > 1)
@@ -1283,36 +1379,81 @@ static void onnx_c_int8_put_walk(onnx_c *c, const onnx_c_region *r, char *a, cha
         deploy_text(to, ONNX_C_TEXT, "0");
 }
 
-/* A sum, difference or product of two values. */
-static int onnx_c_int8_write_binary(onnx_c *c, int node, const onnx_c_region *r)
+/* Finds the multipliers of a sum, difference or product of two values. */
+static int onnx_c_int8_make_pair(onnx_c *c, const onnx_c_region *r, onnx_c_pair *p)
 {
     const onnx_c_value *a = c->value + r->source[0], *b = c->value + r->source[1],
                        *y = c->value + r->to;
-    const int product = onnx_c_int8_is(c, r->core, "Mul"),
-              minus = onnx_c_int8_is(c, r->core, "Sub");
-    char at[2][ONNX_C_TEXT], to[ONNX_C_TEXT];
     double most = (double)(a->scale > b->scale ? a->scale : b->scale) / (double)y->scale;
-    int64_t m, second;
-    int shift;
-    if (product)
+    memset(p, 0, sizeof *p);
+    p->op = onnx_c_int8_is(c, r->core, "Sub") ? '-' : '+';
+    if (onnx_c_int8_is(c, r->core, "Mul")) {
+        p->op = '*';
         most = (double)a->scale * (double)b->scale / (double)y->scale;
-    if (onnx_c_int8_multiplier(most, &m, &shift))
+    }
+    p->a = a;
+    p->b = b;
+    p->y = y;
+    p->least = r->least;
+    p->most = r->most;
+    if (onnx_c_int8_multiplier(most, &p->m, &p->shift))
         return onnx_c_refuse(c, r->core, "a scale is out of range");
-    m = product ? m : (int64_t)rint(ldexp((double)a->scale / (double)y->scale, shift));
-    second = (int64_t)rint(ldexp((double)b->scale / (double)y->scale, shift));
+    if (p->op != '*') {
+        p->m = (int64_t)rint(ldexp((double)a->scale / (double)y->scale, p->shift));
+        p->n = (int64_t)rint(ldexp((double)b->scale / (double)y->scale, p->shift));
+    }
+    if (p->op == '-')
+        p->n = -p->n;
+    if (a->type == ONNX_I32 || b->type == ONNX_I32 || y->type == ONNX_I32)
+        return 0;
+    return onnx_c_pair_fit(p) ? onnx_c_refuse(c, r->core, "its roundings have no form in integers")
+                              : 0;
+}
+
+/* Writes the pairs of bytes whose result is listed: those less their zero points, and the result.
+ */
+static void onnx_c_int8_put_listed(onnx_c *c, int node, const onnx_c_pair *p)
+{
+    int64_t list[3 * ONNX_C_PAIR_MOST];
+    int i;
+    for (i = 0; i < p->listed; i++) {
+        const uint8_t *q = p->list[i];
+        list[3 * i] = (p->a->type == ONNX_I8 ? (int8_t)q[0] : q[0]) - p->a->zero;
+        list[3 * i + 1] = (p->b->type == ONNX_I8 ? (int8_t)q[1] : q[1]) - p->b->zero;
+        list[3 * i + 2] = p->y->type == ONNX_I8 ? (int8_t)q[2] : q[2];
+    }
+    if (p->listed)
+        onnx_c_wholes(c, "l", node, list, 3 * (size_t)p->listed);
+}
+
+/* A sum, difference or product of two values. */
+static int onnx_c_int8_write_binary(onnx_c *c, int node, const onnx_c_region *r)
+{
+    char at[2][ONNX_C_TEXT], to[ONNX_C_TEXT];
+    const char *type = onnx_c_type(c->value[r->to].type);
+    onnx_c_pair p;
+    if (onnx_c_int8_make_pair(c, r, &p))
+        return -1;
+    onnx_c_int8_put_listed(c, node, &p);
     onnx_c_function(c, node);
     onnx_c_int8_put_walk(c, r, at[0], at[1], to);
     onnx_c_line(c, "const int64_t a = (int64_t)x0[%s] - %d, b = (int64_t)x1[%s] - %d;", at[0],
-                (int64_t)a->zero, at[1], (int64_t)b->zero);
-    if (product)
-        onnx_c_line(c, "const int64_t sum = a * b * %d;", m);
+                (int64_t)p.a->zero, at[1], (int64_t)p.b->zero);
+    if (p.op == '*')
+        onnx_c_line(c, "const int64_t sum = a * b * %d;", p.m);
     else
         onnx_c_line(c,
-                    minus ? "const int64_t sum = a * %d - b * %d;"
-                          : "const int64_t sum = a * %d + b * %d;",
-                    m, second);
-    onnx_c_line(c, "y[%s] = (%s)limited_(sum, %d, %d, %d, %d);", to, onnx_c_type(y->type),
-                (int64_t)shift, (int64_t)y->zero, r->least, r->most);
+                    p.op == '-' ? "const int64_t sum = a * %d - b * %d;"
+                                : "const int64_t sum = a * %d + b * %d;",
+                    p.m, p.op == '-' ? -p.n : p.n);
+    onnx_c_line(c, "y[%s] = (%s)limited_(sum, %d, %d, %d, %d);", to, type, (int64_t)p.shift,
+                (int64_t)p.y->zero, p.least, p.most);
+    if (p.listed) {
+        onnx_c_open(c, "for (size_t k = 0; k < %z; k += 3)", 3 * (size_t)p.listed);
+        onnx_c_line(c, "if (a == l%z_[k] && b == l%z_[k + 1])", (size_t)node, (size_t)node);
+        onnx_c_line(c, "    y[%s] = (%s)l%z_[k + 2];", to, type, (size_t)node);
+        onnx_c_close(c);
+    }
     return 0;
 }
 
@@ -1326,6 +1467,7 @@ static int onnx_c_int8_write_two(onnx_c *c, int node, const onnx_c_region *r)
     char multiplier[32], shift[16];
     int64_t factor;
     int by;
+    *shift = 0;
     if (x->rank < 2 || z->rank < 2 || x->rank != z->rank
         || memcmp(x->dim, z->dim, (size_t)(x->rank - 2) * sizeof *x->dim) || r->added >= 0)
         return onnx_c_refuse(c, r->core, "this form of a product is not available in integers");
@@ -1333,11 +1475,15 @@ static int onnx_c_int8_write_two(onnx_c *c, int node, const onnx_c_region *r)
     k = (size_t)x->dim[x->rank - 1];
     n = (size_t)z->dim[z->rank - 1];
     batch = x->count / (m * k);
-    if (onnx_c_int8_multiplier((double)a->scale * (double)b->scale / (double)y->scale, &factor,
-                               &by))
-        return onnx_c_refuse(c, r->core, "a scale is out of range");
-    deploy_text(multiplier, sizeof multiplier, "%d", factor);
-    deploy_text(shift, sizeof shift, "%d", (int64_t)by);
+    if (y->type == ONNX_F32) {
+        onnx_c_float_text(multiplier, onnx_times(a->scale, b->scale));
+    } else {
+        if (onnx_c_int8_multiplier((double)a->scale * (double)b->scale / (double)y->scale, &factor,
+                                   &by))
+            return onnx_c_refuse(c, r->core, "a scale is out of range");
+        deploy_text(multiplier, sizeof multiplier, "%d", factor);
+        deploy_text(shift, sizeof shift, "%d", (int64_t)by);
+    }
     onnx_c_function(c, node);
     onnx_c_line(c, "enum { M = %z, IN = %z, OUT = %z };", m, k, n);
     if (r->sources == 1)

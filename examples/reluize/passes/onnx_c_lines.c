@@ -119,6 +119,36 @@ static int onnx_c_lines_missed(const onnx_c_lines *l, const int16_t *p, const ui
     return missed;
 }
 
+/* Changes two numbers at a time until no byte of the table is missed or all pairs are tried, and
+   keeps what misses fewer. Returns how many are missed. */
+static int onnx_c_lines_adjust_two(const onnx_c_lines *l, int16_t *p, const uint8_t *table,
+                                   int flipped, int missed)
+{
+    enum { REACH = 4, SIDE = 2 * REACH + 1 };
+    const int numbers = 2 + 2 * l->kinks;
+    int j, k, d, now;
+    for (j = 0; j < numbers && missed; j++) {
+        for (k = j + 1; k < numbers && missed; k++) {
+            for (d = 0; d < SIDE * SIDE && missed; d++) {
+                const int16_t first = p[j], second = p[k];
+                const int a = first + d / SIDE - REACH, b = second + d % SIDE - REACH;
+                if (a > INT16_MAX || a < INT16_MIN || b > INT16_MAX || b < INT16_MIN)
+                    continue;
+                p[j] = (int16_t)a;
+                p[k] = (int16_t)b;
+                now = onnx_c_lines_missed(l, p, table, flipped);
+                if (now < missed) {
+                    missed = now;
+                } else {
+                    p[j] = first;
+                    p[k] = second;
+                }
+            }
+        }
+    }
+    return missed;
+}
+
 /* Changes one number after another by a little where that hits more bytes of the table: rounding
    the numbers misses those bytes whose values are close to the middle between two. Returns how many
    are missed. */
@@ -147,7 +177,7 @@ static int onnx_c_lines_adjust(const onnx_c_lines *l, int16_t *p, const uint8_t 
         if (missed == before)
             break;
     }
-    return missed;
+    return missed ? onnx_c_lines_adjust_two(l, p, table, flipped, missed) : 0;
 }
 
 /* Writes the numbers of all functions, and adjusts them to their tables. Returns how many bytes
@@ -202,11 +232,10 @@ int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, siz
     }
     if (!bad && !onnx_c_lines_scale(f, entries, l))
         missed = onnx_c_lines_fit(l, f, table, entries, flipped);
-    if (missed > 1 && l->kinks < ONNX_C_MOST_KINKS)
+    if (missed > 0 && l->kinks < ONNX_C_MOST_KINKS)
         missed = onnx_c_lines_refine(l, f, table, entries, flipped, missed);
     free(f);
-    /* more than one byte of ten thousand that are missed are listed in the file */
-    l->missed = missed * 10000 <= (int64_t)entries * 256 ? 0 : (int)missed;
+    l->missed = (int)missed; /* they are listed in the file */
     if (missed >= 0 && missed * 256 <= (int64_t)entries * 256)
         return 0;
     free(l->number);

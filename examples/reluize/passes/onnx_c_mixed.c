@@ -23,7 +23,9 @@ static void onnx_c_mixed_forgive(onnx_c *c)
 int onnx_c_mixed_value(onnx_c *c, int value)
 {
     const int maker = value < 0 ? -1 : c->graph->value[value].maker;
-    if (maker < 0 || c->value[value].known || c->value[value].on_grid || c->node[maker].floats)
+    if (maker < 0 || c->value[value].known || c->node[maker].floats)
+        return 0;
+    if (!onnx_c_int8_floats(c, maker) || c->value[value].on_grid)
         return 0;
     if (!c->node[maker].region && !onnx_c_int8_sums(c, maker))
         return 0;
