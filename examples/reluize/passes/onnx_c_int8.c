@@ -1478,7 +1478,7 @@ static int onnx_c_int8_write_two(onnx_c *c, int node, const onnx_c_region *r)
     if (y->type == ONNX_F32) {
         onnx_c_float_text(multiplier, onnx_times(a->scale, b->scale));
     } else {
-        if (onnx_c_int8_multiplier((double)a->scale * (double)b->scale / (double)y->scale, &factor,
+        if (onnx_c_int8_multiplier((double)(onnx_times(a->scale, b->scale) / y->scale), &factor,
                                    &by))
             return onnx_c_refuse(c, r->core, "a scale is out of range");
         deploy_text(multiplier, sizeof multiplier, "%d", factor);
