@@ -398,8 +398,8 @@ static const onnx_c_helper_text onnx_c_helper_texts[ONNX_C_HELPERS] = {
       "    const uint64_t n = (twice >> 1) + (uint64_t)up;\n"
       "    const int32_t most = n > 2147483647 ? 2147483647 : (int32_t)n;\n"
       "    return x < 0 ? -most : most;\n"
-      "}\n"
-      "\n"
+      "}\n" },
+    { "limited_(",
       "/* the same on a grid, within its limits */\n"
       "INLINE_ int32_t limited_(int64_t x, int shift, int32_t zero, int32_t least, int32_t most)\n"
       "{\n"
@@ -562,9 +562,7 @@ void onnx_c_use_called(onnx_c *c, const char *expression)
 {
     int k;
     for (k = 0; k < ONNX_C_HELPERS; k++) {
-        const int rounds = !strcmp(onnx_c_helper_texts[k].call, "shifted_(");
-        if ((rounds && onnx_c_calls(expression, "limited_("))
-            || onnx_c_calls(expression, onnx_c_helper_texts[k].call))
+        if (onnx_c_calls(expression, onnx_c_helper_texts[k].call))
             c->helpers |= (uint64_t)1 << k;
     }
 }

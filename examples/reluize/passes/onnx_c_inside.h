@@ -210,7 +210,7 @@ void onnx_c_mixed_put_copies(onnx_c *c, int node);
 void onnx_c_mixed_put_list(onnx_c *c);
 
 /* ---- writing ---- */
-enum { ONNX_C_HELPERS = 37 };
+enum { ONNX_C_HELPERS = 38 };
 
 /* Notes the helpers whose names an expression calls. */
 void onnx_c_use_called(onnx_c *c, const char *expression);
