@@ -40,6 +40,7 @@ typedef struct {
     onnx_whiten whiten;
     int weight, bias;         /* numbers of its constants; bias -1: none */
     double *norm, *deviation; /* by output: mean square of its gradients; of what it gives */
+    int failed;               /* its last step lacked memory */
 } distil_matrix;
 
 /* A value that both networks have. */
@@ -77,7 +78,6 @@ struct onnx_distil {
     unsigned char **probability; /* by output and column of a detector */
     int knows_outputs;
     int train;
-    int failed;    /* a step lacked memory */
     size_t rows;   /* that matrices take from the first slot of this pass */
     size_t inputs; /* of this step */
     long step;
@@ -1237,8 +1237,7 @@ static void onnx_distil_matrix_task(size_t k, void *user)
     for (o = 0; o < outputs && !failed; o++)
         onnx_distil_move(u, m, o, g + o * n, g + (outputs + o) * n);
     free(g);
-    if (failed)
-        d->failed = 1;
+    m->failed = failed;
 }
 
 /* ---- [7] STEPS ---- */
@@ -1279,7 +1278,11 @@ lgelu_status onnx_distil_update(onnx_distil *d, double rate)
                              w->count);
     }
     onnx_distil_spread(d);
-    return d->failed ? deploy_refuse(d->message, LGELU_E_MEMORY, "out of memory") : LGELU_OK;
+    for (k = 0; k < d->matrices; k++) {
+        if (d->matrix[k].failed)
+            return deploy_refuse(d->message, LGELU_E_MEMORY, "out of memory");
+    }
+    return LGELU_OK;
 }
 
 void onnx_distil_keep(onnx_distil *d)
