@@ -20,30 +20,11 @@
 
 /* ---- [1] PRODUCTS ---- */
 
-static lgelu_matrix onnx_back_matrix(const float *x, size_t row_stride, size_t col_stride)
-{
-    lgelu_matrix m;
-    memset(&m, 0, sizeof m);
-    m.x = x;
-    m.row_stride = row_stride;
-    m.col_stride = col_stride;
-    return m;
-}
-
 /* C (m, n) = A (m, k) B (k, n), added to C where accumulate is 1. */
 static int onnx_back_product(onnx_call *c, size_t m, size_t n, size_t k, float *to, lgelu_matrix a,
                              lgelu_matrix b, int accumulate)
 {
-    lgelu_product job;
-    memset(&job, 0, sizeof job);
-    job.m = m;
-    job.n = n;
-    job.k = k;
-    job.c = to;
-    job.c_stride = n;
-    job.a = a;
-    job.b = b;
-    job.accumulate = accumulate;
+    const lgelu_product job = back_product(m, n, k, to, a, b, accumulate);
     return onnx_product(c, &job);
 }
 
@@ -115,14 +96,13 @@ static int onnx_back_matmul(onnx_back_call *b)
         const size_t at = onnx_back_matmul_at(&p, 0, i), w_at = onnx_back_matmul_at(&p, 1, i);
         const float *g = back_floats(dy) + i * p.m * p.n;
         if (dx
-            && onnx_back_product(&b->c, p.m, p.k, p.n, back_floats(dx) + at,
-                                 onnx_back_matrix(g, p.n, 1),
-                                 onnx_back_matrix(back_floats(w) + w_at, 1, p.n), 1))
+            && onnx_back_product(&b->c, p.m, p.k, p.n, back_floats(dx) + at, back_matrix(g, p.n, 1),
+                                 back_matrix(back_floats(w) + w_at, 1, p.n), 1))
             return -1;
         if (dw
             && onnx_back_product(&b->c, p.k, p.n, p.m, back_floats(dw) + w_at,
-                                 onnx_back_matrix(back_floats(x) + at, 1, p.k),
-                                 onnx_back_matrix(g, p.n, 1), 1))
+                                 back_matrix(back_floats(x) + at, 1, p.k), back_matrix(g, p.n, 1),
+                                 1))
             return -1;
     }
     return 0;
@@ -163,11 +143,11 @@ static int onnx_back_gemm(onnx_back_call *b)
     m = (size_t)dy->dim[0];
     n = (size_t)dy->dim[1];
     k = (size_t)a->dim[ta ? 0 : 1];
-    g = onnx_back_matrix(back_floats(dy), n, 1);
-    gt = onnx_back_matrix(back_floats(dy), 1, n);
+    g = back_matrix(back_floats(dy), n, 1);
+    gt = back_matrix(back_floats(dy), 1, n);
     if (onnx_back_wants(b, 0)) {
-        const lgelu_matrix wt = onnx_back_matrix(back_floats(w), tb ? k : 1, tb ? 1 : n);
-        const lgelu_matrix plain = onnx_back_matrix(back_floats(w), tb ? 1 : n, tb ? k : 1);
+        const lgelu_matrix wt = back_matrix(back_floats(w), tb ? k : 1, tb ? 1 : n);
+        const lgelu_matrix plain = back_matrix(back_floats(w), tb ? 1 : n, tb ? k : 1);
         onnx_tensor *dx = onnx_back_zeros(b, 0);
         if (!dx)
             return -1;
@@ -177,8 +157,8 @@ static int onnx_back_gemm(onnx_back_call *b)
         onnx_back_scale(dx, alpha);
     }
     if (onnx_back_wants(b, 1)) {
-        const lgelu_matrix at = onnx_back_matrix(back_floats(a), ta ? m : 1, ta ? 1 : k);
-        const lgelu_matrix plain = onnx_back_matrix(back_floats(a), ta ? 1 : k, ta ? m : 1);
+        const lgelu_matrix at = back_matrix(back_floats(a), ta ? m : 1, ta ? 1 : k);
+        const lgelu_matrix plain = back_matrix(back_floats(a), ta ? 1 : k, ta ? m : 1);
         onnx_tensor *dw = onnx_back_zeros(b, 1);
         if (!dw)
             return -1;
@@ -289,14 +269,14 @@ static int onnx_back_conv_products(onnx_call *c, const back_conv *p, const float
             from.in = x + i * image;
             if (!pointwise)
                 onnx_back_do_patches(c->run, p, from.out, room, 0);
-            failed = onnx_back_product(
-                c, p->out, k, p->pixels, dw + group * p->out * k, onnx_back_matrix(g, p->pixels, 1),
-                onnx_back_matrix(pointwise ? from.in : room, 1, p->pixels), 1);
+            failed = onnx_back_product(c, p->out, k, p->pixels, dw + group * p->out * k,
+                                       back_matrix(g, p->pixels, 1),
+                                       back_matrix(pointwise ? from.in : room, 1, p->pixels), 1);
         }
         if (dx && !failed) {
             failed = onnx_back_product(c, k, p->pixels, p->out, pointwise ? dx + i * image : room,
-                                       onnx_back_matrix(weight + group * p->out * k, 1, k),
-                                       onnx_back_matrix(g, p->pixels, 1), 0);
+                                       back_matrix(weight + group * p->out * k, 1, k),
+                                       back_matrix(g, p->pixels, 1), 0);
             if (!pointwise && !failed)
                 onnx_back_do_patches(c->run, p, dx + i * image, room, 1);
         }
@@ -623,14 +603,13 @@ static int onnx_back_transposed(onnx_back_call *b)
         const float *rows = x + i * p.out * p.pixels;
         onnx_back_do_patches(b->c.run, &p, back_floats(b->dy[0]) + i * p.in * p.x_pixels, room, 0);
         if (dx)
-            failed =
-                onnx_back_product(&b->c, p.out, p.pixels, k, back_floats(dx) + i * p.out * p.pixels,
-                                  onnx_back_matrix(weight + group * p.out * k, k, 1),
-                                  onnx_back_matrix(room, p.pixels, 1), 0);
+            failed = onnx_back_product(
+                &b->c, p.out, p.pixels, k, back_floats(dx) + i * p.out * p.pixels,
+                back_matrix(weight + group * p.out * k, k, 1), back_matrix(room, p.pixels, 1), 0);
         if (dw && !failed)
             failed = onnx_back_product(
                 &b->c, p.out, k, p.pixels, back_floats(dw) + group * p.out * k,
-                onnx_back_matrix(rows, p.pixels, 1), onnx_back_matrix(room, 1, p.pixels), 1);
+                back_matrix(rows, p.pixels, 1), back_matrix(room, 1, p.pixels), 1);
     }
     onnx_room_free(room);
     return failed ? -1 : onnx_back_conv_bias(b);

@@ -90,4 +90,32 @@ int onnx_back_sum_to(onnx_back_call *b, int k, onnx_tensor *full);
 /* The floats of a tensor. */
 BACK_INLINE float *back_floats(const onnx_tensor *x) { return (float *)x->data; }
 
+/* A matrix in memory: element (i, j) is x[i·row_stride + j·col_stride]. */
+BACK_INLINE lgelu_matrix back_matrix(const float *x, size_t row_stride, size_t col_stride)
+{
+    lgelu_matrix m;
+    memset(&m, 0, sizeof m);
+    m.x = x;
+    m.row_stride = row_stride;
+    m.col_stride = col_stride;
+    return m;
+}
+
+/* C (m, n) = A (m, k) B (k, n), added to C where accumulate is 1. */
+BACK_INLINE lgelu_product back_product(size_t m, size_t n, size_t k, float *c, lgelu_matrix a,
+                                       lgelu_matrix b, int accumulate)
+{
+    lgelu_product job;
+    memset(&job, 0, sizeof job);
+    job.m = m;
+    job.n = n;
+    job.k = k;
+    job.c = c;
+    job.c_stride = n;
+    job.a = a;
+    job.b = b;
+    job.accumulate = accumulate;
+    return job;
+}
+
 #endif

@@ -1030,6 +1030,25 @@ static lgelu_status onnx_distil_look(onnx_distil *d)
     return status;
 }
 
+static void onnx_distil_parallel(const onnx_distil *d, lgelu_task *task, void *user, size_t count)
+{
+    onnx_run threads;
+    memset(&threads, 0, sizeof threads);
+    threads.options = d->options.run;
+    onnx_parallel(&threads, task, user, count);
+}
+
+/* Keeps the status and the message of the first slot that failed. */
+static void onnx_distil_note(onnx_distil *d, const distil_slot *p, lgelu_status *status)
+{
+    const char *why =
+        p->student_run->message[0] ? p->student_run->message : p->original_run->message;
+    if (!p->status || *status)
+        return;
+    memcpy(d->message, why, sizeof d->message);
+    *status = p->status;
+}
+
 static void onnx_distil_learn_task(size_t slot, void *user)
 {
     const onnx_distil *d = (const onnx_distil *)user;
@@ -1068,23 +1087,17 @@ static lgelu_status onnx_distil_learn_targets(onnx_distil *d, const distil_slot 
 
 lgelu_status onnx_distil_learn(onnx_distil *d, size_t count)
 {
-    onnx_run threads;
     lgelu_status status = LGELU_OK;
     size_t k;
-    memset(&threads, 0, sizeof threads);
-    threads.options = d->options.run;
     d->rows = DISTIL_ROWS;
-    onnx_parallel(&threads, onnx_distil_learn_task, d, count);
+    onnx_distil_parallel(d, onnx_distil_learn_task, d, count);
     for (k = 0; k < count; k++) {
         distil_slot *p = d->slot + k;
         if (!p->status)
             p->status = onnx_distil_learn_targets(d, p);
         if (!p->status)
             p->status = onnx_distil_take_rows(d, p);
-        if (p->status && !status) {
-            memcpy(d->message, p->student_run->message, sizeof d->message);
-            status = p->status;
-        }
+        onnx_distil_note(d, p, &status);
         onnx_run_clear(p->original_run);
         onnx_run_clear(p->student_run);
     }
@@ -1113,7 +1126,6 @@ static void onnx_distil_collect(onnx_distil *d, distil_slot *p)
 
 lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_distil_loss *loss)
 {
-    onnx_run threads;
     lgelu_status status = onnx_distil_look(d);
     size_t k;
     if (status)
@@ -1122,17 +1134,10 @@ lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_dist
     d->rows = 0;
     if (train && !d->inputs && (d->step < DISTIL_FIRST || d->step % DISTIL_ADDS == 0))
         d->rows = DISTIL_ROWS;
-    memset(&threads, 0, sizeof threads);
-    threads.options = d->options.run;
-    onnx_parallel(&threads, onnx_distil_task, d, count);
+    onnx_distil_parallel(d, onnx_distil_task, d, count);
     for (k = 0; k < count; k++) {
         distil_slot *p = d->slot + k;
-        if (p->status && !status) {
-            const char *why =
-                p->student_run->message[0] ? p->student_run->message : p->original_run->message;
-            memcpy(d->message, why, sizeof d->message);
-            status = p->status;
-        }
+        onnx_distil_note(d, p, &status);
         loss->outputs += p->loss.outputs;
         loss->inner += p->loss.inner;
         loss->inputs++;
@@ -1257,7 +1262,6 @@ lgelu_status onnx_distil_update(onnx_distil *d, double rate)
     const float by = 1 / (float)(d->inputs ? d->inputs : 1);
     const long first = DISTIL_FIRST;
     distil_update u;
-    onnx_run threads;
     size_t i;
     int k;
     for (i = 0; i < d->count; i++)
@@ -1268,9 +1272,7 @@ lgelu_status onnx_distil_update(onnx_distil *d, double rate)
     u.bias1 = onnx_distil_bias(DISTIL_KEEP1, d->step);
     u.norm_bias = onnx_distil_bias(DISTIL_KEEP_NORM, d->step);
     u.inverts = d->step <= first || d->step == 2 * first || d->step % DISTIL_INVERTS == 0;
-    memset(&threads, 0, sizeof threads);
-    threads.options = d->options.run;
-    onnx_parallel(&threads, onnx_distil_matrix_task, &u, (size_t)d->matrices);
+    onnx_distil_parallel(d, onnx_distil_matrix_task, &u, (size_t)d->matrices);
     for (k = 0; k < d->weights; k++) {
         const distil_weight *w = d->weight + k;
         if (!onnx_distil_is_taken(d, k))

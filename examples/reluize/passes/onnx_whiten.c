@@ -46,34 +46,15 @@ void onnx_whiten_end(onnx_whiten *w)
 
 /* ---- [2] MOMENTS ---- */
 
-static lgelu_matrix onnx_whiten_matrix(const float *x, size_t row_stride, size_t col_stride)
-{
-    lgelu_matrix m;
-    memset(&m, 0, sizeof m);
-    m.x = x;
-    m.row_stride = row_stride;
-    m.col_stride = col_stride;
-    return m;
-}
-
 /* C (m, n) = A (m, k) B (k, n), added to C where accumulate is 1. Returns 0, or -1: out of memory.
  */
 static int onnx_whiten_product(float *c, size_t m, size_t n, size_t k, lgelu_matrix a,
                                lgelu_matrix b, int accumulate)
 {
-    lgelu_product job;
+    const lgelu_product job = back_product(m, n, k, c, a, b, accumulate);
     void *work = deploy_room(lgelu_multiply_bytes(m, n, k), 1);
     if (!work)
         return -1;
-    memset(&job, 0, sizeof job);
-    job.m = m;
-    job.n = n;
-    job.k = k;
-    job.c = c;
-    job.c_stride = n;
-    job.a = a;
-    job.b = b;
-    job.accumulate = accumulate;
     lgelu_multiply(&job, work, NULL);
     free(work);
     return 0;
@@ -112,8 +93,8 @@ static int onnx_whiten_add_rows(onnx_whiten *w, const float *row, size_t rows, f
         if (w->groups > 1)
             onnx_whiten_few(sum, one, n, rows);
         else
-            failed = onnx_whiten_product(sum, n, n, rows, onnx_whiten_matrix(one, 1, n),
-                                         onnx_whiten_matrix(one, n, 1), 1);
+            failed = onnx_whiten_product(sum, n, n, rows, back_matrix(one, 1, n),
+                                         back_matrix(one, n, 1), 1);
     }
     w->rows += (double)rows;
     return failed;
@@ -264,8 +245,7 @@ static int onnx_whiten_times(const onnx_whiten *w, float *y, const float *g, con
     const size_t n = w->n, block = w->each * n;
     size_t k;
     if (w->groups == 1)
-        return onnx_whiten_product(y, w->each, n, n, onnx_whiten_matrix(g, n, 1),
-                                   onnx_whiten_matrix(a, n, 1), 0);
+        return onnx_whiten_product(y, w->each, n, n, back_matrix(g, n, 1), back_matrix(a, n, 1), 0);
     for (k = 0; k < w->groups; k++)
         onnx_whiten_turn(y + k * block, g + k * block, a + k * n * n, w->each, n);
     return 0;
