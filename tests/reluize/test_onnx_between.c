@@ -3,8 +3,8 @@
    computes from bytes (onnx_run_between.c). What moves or compares elements, functions and pairs of
    values have the bytes of the literal evaluation, node after node, for both types of bytes and any
    zero point. Each row of the table is evaluated once more with another attribute or scale: an
-   error that must be found in most of the draws. A MatMul of two values is what onnx_whole.h
-   defines. */
+   error that must be found in most of the draws. A MatMul of two values, means and transposed
+   convolutions are what onnx_whole.h defines. */
 #include "onnx_whole.h"
 #include "tools/onnx_build.h"
 #include <math.h>
@@ -272,6 +272,213 @@ static void products(int quantized)
           "%d of %d differ, an error is seen in %d", differ, 4 * DRAWS, seen);
 }
 
+/* ---- means and transposed convolutions ---- */
+
+/* An operator whose sums are those of another one, of integers in floats, which are exact. Means
+   have as many terms as the sums of ones. The error is an operator in place of the first one. */
+typedef struct {
+    const char *op, *in, *attributes, *sum, *sum_in, *sum_attributes, *error, *shape, *axes;
+    int groups; /* of a transposed convolution of 4 channels to 6; 0: a mean */
+    int window; /* of weights in each dimension */
+} layer_row;
+
+/* clang-format off */
+static const layer_row layers[] = {
+    { "ReduceMean", "x axes", "", "ReduceSum", "v axes", "", "", "3,4,5,6", "1,3", 0, 0 },
+    { "ReduceMean", "x axes", "keepdims=0", "ReduceSum", "v axes", "keepdims=0", "", "3,4,5,6", "-1", 0, 0 },
+    { "ReduceMean", "x", "", "ReduceSum", "v", "", "", "3,4,50", "", 0, 0 },
+    { "GlobalAveragePool", "x", "", "ReduceSum", "v axes", "", "", "2,3,9,11", "2,3", 0, 0 },
+    { "GlobalAveragePool", "x", "", "ReduceSum", "v axes", "", "", "2,3,40", "2", 0, 0 },
+    { "AveragePool", "x", "kernel_shape=3,2 strides=2,1", "Conv", "v ones", "group=4 strides=2,1", "kernel_shape=3,2 strides=2,1 dilations=2,1 pads=1,0,1,0", "2,4,9,11", "", 0, 3 },
+    { "AveragePool", "x", "kernel_shape=3,2 pads=1,1,2,0", "Conv", "v ones", "group=4 pads=1,1,2,0", "kernel_shape=3,2 pads=1,1,2,0 count_include_pad=1", "2,4,9,11", "", 0, 3 },
+    { "AveragePool", "x", "kernel_shape=3,2 dilations=2,3 pads=1,2,1,2", "Conv", "v ones", "group=4 dilations=2,3 pads=1,2,1,2", "kernel_shape=3,2 dilations=2,3 pads=2,1,0,3", "1,4,9,11", "", 0, 3 },
+    { "ConvTranspose", "x w b", "", "ConvTranspose", "v wv bv", "", "", "2,4,5,6", "", 1, 3 },
+    { "ConvTranspose", "x w b", "group=2 strides=2,3 pads=1,0,2,1 output_padding=1,0", "ConvTranspose", "v wv bv", "group=2 strides=2,3 pads=1,0,2,1 output_padding=1,0", "", "2,4,5,6", "", 2, 3 },
+    { "ConvTranspose", "x w b", "group=2 dilations=2,2 pads=3,1,1,1", "ConvTranspose", "v wv bv", "group=2 dilations=2,2 pads=3,1,1,1", "", "1,4,7,6", "", 2, 2 },
+    { "ConvTranspose", "x w b", "strides=3, pads=2,2", "ConvTranspose", "v wv bv", "strides=3, pads=2,2", "", "1,4,30", "", 1, 4 },
+};
+/* clang-format on */
+
+/* The numbers of a list, "1,2,3". Returns how many. */
+static int list_of(int64_t *to, const char *text)
+{
+    char word[64];
+    int n = 0;
+    while (build_word(&text, word, ","))
+        to[n++] = atol(word);
+    return n;
+}
+
+enum { OUTPUTS = 6, MOST_WEIGHTS = 4 * OUTPUTS * 16 };
+
+/* What is drawn for a layer. */
+typedef struct {
+    int type, rank, per_channel, clamps;
+    int64_t dim[ONNX_MOST_RANK];
+    unsigned char zero, zero_y, x[MOST_BYTES];
+    signed char w[MOST_WEIGHTS];
+    int32_t bias[OUTPUTS];
+    float scale[OUTPUTS]; /* of weights */
+    float scale_y;
+} layer_sample;
+
+static const float layer_scale = 0.037f; /* of x */
+
+static layer_sample layer_sample_of(const layer_row *r)
+{
+    layer_sample s;
+    memset(&s, 0, sizeof s);
+    s.rank = list_of(s.dim, r->shape);
+    s.type = draw(2) ? ONNX_U8 : ONNX_I8;
+    s.per_channel = (int)draw(2);
+    s.clamps = (int)draw(2);
+    s.zero = (unsigned char)draw(256);
+    s.zero_y = (unsigned char)draw(256);
+    s.scale_y = layer_scale * (r->groups ? 4 : 2) * (1 + (float)draw(100) / 100);
+    for (int k = 0; k < MOST_BYTES; k++)
+        s.x[k] = (unsigned char)draw(256);
+    for (int k = 0; k < MOST_WEIGHTS; k++)
+        s.w[k] = (signed char)((int)draw(255) - 127);
+    for (int k = 0; k < OUTPUTS; k++) {
+        s.bias[k] = (int32_t)draw(20000) - 10000;
+        s.scale[k] = 0.002f + 0.00001f * (float)draw(100);
+    }
+    return s;
+}
+
+/* The layer between DequantizeLinear and QuantizeLinear. */
+static void add_layer(memory_file *graph, const layer_row *r, const char *attributes)
+{
+    build_node(graph, "DequantizeLinear", "bytes scale zero", "x", "");
+    if (r->groups) {
+        build_node(graph, "DequantizeLinear", "bytes_w scale_w", "w", "axis=1");
+        build_node(graph, "DequantizeLinear", "whole_b scale_b", "b", "axis=0");
+    }
+    build_node(graph, r->op, r->in, "f", attributes);
+}
+
+/* Its definition up to the rounding. */
+static void add_definition(memory_file *graph, const layer_row *r)
+{
+    build_node(graph, "Cast", "bytes", "cast", "to=1");
+    build_node(graph, "Cast", "zero", "cast_zero", "to=1");
+    build_node(graph, "Sub", "cast cast_zero", "v", "");
+    build_node(graph, r->sum, r->sum_in, "sum", r->sum_attributes);
+    if (r->groups) {
+        build_node(graph, "Cast", "bytes_w", "wv", "to=1");
+        build_node(graph, "Cast", "whole_b", "bv", "to=1");
+        build_node(graph, "Mul", "scale scale_by_output", "product", "");
+        build_node(graph, "Div", "product scale_y", "factor", "");
+    } else {
+        char in[64];
+        snprintf(in, sizeof in, "one%s", r->sum_in + 1);
+        build_node(graph, r->sum, in, "terms", r->sum_attributes);
+        build_node(graph, "Equal", "cast cast", "true", "");
+        build_node(graph, "Cast", "true", "one", "to=1");
+        build_node(graph, "Div", "scale scale_y", "ratio", "");
+        build_node(graph, "Div", "ratio terms", "factor", "");
+    }
+    build_node(graph, "Mul", "sum factor", "f", "");
+}
+
+static memory_file layer_file(const layer_row *r, const layer_sample *s, int defined, int wrong)
+{
+    static const float one = 1, ones[4 * 16] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                                 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    const float scale_y = s->scale_y * (wrong && !*r->error ? 1.5f : 1);
+    const int64_t groups = r->groups ? r->groups : 1, each = OUTPUTS / groups;
+    const int64_t dim_w[] = { 4, each, r->window, r->window };
+    const int64_t scales = s->per_channel ? each : 1, outputs = OUTPUTS;
+    const int64_t by_output[] = { OUTPUTS, 1, 1 }, dim_ones[] = { 4, 1, 3, 2 };
+    int64_t axes[ONNX_MOST_RANK], n = list_of(axes, r->axes);
+    float scale_b[OUTPUTS], scale_o[OUTPUTS];
+    char in[64];
+    memory_file graph = { NULL, 0, 0 };
+    for (int k = 0; k < OUTPUTS; k++) {
+        scale_o[k] = s->scale[k % scales];
+        scale_b[k] = layer_scale * scale_o[k];
+    }
+    if (defined)
+        add_definition(&graph, r);
+    else
+        add_layer(&graph, r, wrong && *r->error ? r->error : r->attributes);
+    if (s->clamps)
+        build_node(&graph, "Relu", "f", "g", "");
+    snprintf(in, sizeof in, "%s %s zero_y", s->clamps ? "g" : "f",
+             defined ? "one_scale" : "scale_y");
+    build_node(&graph, "QuantizeLinear", in, "y", "");
+    build_initializer(&graph, "scale", ONNX_F32, 0, NULL, &layer_scale, 4);
+    build_initializer(&graph, "scale_y", ONNX_F32, 0, NULL, &scale_y, 4);
+    build_initializer(&graph, "one_scale", ONNX_F32, 0, NULL, &one, 4);
+    build_initializer(&graph, "zero", s->type, 0, NULL, &s->zero, 1);
+    build_initializer(&graph, "zero_y", s->type, 0, NULL, &s->zero_y, 1);
+    build_initializer(&graph, "axes", ONNX_I64, 1, &n, axes, (size_t)n * sizeof *axes);
+    build_initializer(&graph, "ones", ONNX_F32, 4, dim_ones, ones, 4 * 3 * 2 * sizeof *ones);
+    if (r->groups) {
+        size_t count = (size_t)(4 * each);
+        for (int d = 2; d < s->rank; d++)
+            count *= (size_t)r->window;
+        build_initializer(&graph, "bytes_w", ONNX_I8, s->rank, dim_w, s->w, count);
+        build_initializer(&graph, "scale_w", ONNX_F32, s->per_channel, &scales, s->scale,
+                          (size_t)scales * sizeof *s->scale);
+        build_initializer(&graph, "whole_b", ONNX_I32, 1, &outputs, s->bias, sizeof s->bias);
+        build_initializer(&graph, "scale_b", ONNX_F32, 1, &outputs, scale_b, sizeof scale_b);
+        build_initializer(&graph, "scale_by_output", ONNX_F32, s->rank - 1, by_output, scale_o,
+                          sizeof scale_o);
+    }
+    build_value(&graph, BUILD_INPUT, "bytes", s->type, s->rank, s->dim);
+    build_value(&graph, BUILD_OUTPUT, "y", s->type, -1, NULL);
+    return build_model(&graph, 8, 18);
+}
+
+static result evaluate_layer(const layer_row *r, const layer_sample *s, int defined, int wrong)
+{
+    memory_file file = layer_file(r, s, defined, wrong);
+    onnx_graph *g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
+    onnx_run_options o;
+    onnx_run *run;
+    onnx_eight e;
+    result y;
+    memset(&y, 0, sizeof y);
+    memset(&o, 0, sizeof o);
+    o.literal = defined;
+    run = g ? onnx_run_begin(g, &o, said) : NULL;
+    y.found = run && onnx_eight_find(run, g->top.nodes - 1, &e) ? (int)e.kind : -1;
+    if (run) {
+        onnx_tensor *x = onnx_tensor_make(run, s->type, s->rank, s->dim);
+        memcpy(x->data, s->x, x->count);
+        onnx_run_set(run, onnx_graph_find(g, "bytes"), x);
+        if (onnx_run_all(run))
+            memcpy(said, run->message, sizeof said);
+        else
+            keep(&y, onnx_run_get(run, onnx_graph_find(g, "y")));
+        onnx_run_end(run);
+    }
+    onnx_graph_close(g);
+    free(file.data);
+    return y;
+}
+
+static void test_layer(const layer_row *r)
+{
+    int differ = 0, missed = 0, others = 0;
+    char name[200];
+    said[0] = 0;
+    for (int n = 0; n < DRAWS; n++) {
+        const layer_sample s = layer_sample_of(r);
+        const result right = evaluate_layer(r, &s, 1, 0), y = evaluate_layer(r, &s, 0, 0);
+        const result wrong = evaluate_layer(r, &s, 0, 1);
+        others += y.found != ONNX_EIGHT_LAYER;
+        differ += !equal(&y, &right);
+        missed += equal(&wrong, &right);
+    }
+    snprintf(name, sizeof name, "%s %s of %s: the bytes of the definition", r->op, r->attributes,
+             r->shape);
+    check(!differ && missed < DRAWS / 2 && !others, name,
+          "%d of %d differ, an error is not seen in %d, %d are not of this kind %s", differ, DRAWS,
+          missed, others, said);
+}
+
 int main(void)
 {
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
@@ -296,5 +503,7 @@ int main(void)
     }
     products(1);
     products(0);
+    for (size_t k = 0; k < sizeof layers / sizeof *layers; k++)
+        test_layer(layers + k);
     return check_end();
 }

@@ -2,7 +2,7 @@
 # test_onnx_c.sh: ONNX graphs as C files (examples/reluize/passes/onnx_c*.c). Random graphs of the operators that C files have
 # (tools/onnx_random.py) have the bits of the evaluator, compiled by gcc, clang and tcc, with and without fma in hardware; the files
 # compile as C++ without a warning; networks in 8 bits become files without floats, which differ from the evaluator by at most
-# one step of the last grid, counted, and not at all where all layers are integers in the evaluator, too; and the program onnx_c
+# one step of the last grid, counted, and not at all where all biases are integers, too; and the program onnx_c
 # refuses what it cannot write with a line, and writes nothing then.
 # RANDOM_GRAPHS=N: N graphs for each compiler (100). COMPILERS='tcc gcc': no others. ONLY='gcc -O2': only the runs of that name.
 # SEED=N: other graphs.
@@ -60,7 +60,7 @@ random 'g++' 5 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -Wno-tautological
 grep REFUSED $out/found | sed "s/node '[^']*'/node/; s/[0-9][0-9]*/N/g" | sort | uniq -c | sort -rn | head -n 5 | sed 's/^ */# /'
 
 # integers NAME SEED LAYERS STEPS COMPILER...: networks in 8 bits (tools/onnx_c_quantized.py) as files without floats, with WITH=floats
-# with some nodes in floats, with WITH=rows of matrices, with WITH=whole of layers whose integers are exactly those of the evaluator
+# with some nodes in floats, with WITH=rows of matrices, with WITH=whole without biases in floats: there integers are exactly those of the evaluator
 integers()
 {
     name=$1 seed=$(($2 + ${SEED:-0})) layers=$3 steps=$4

@@ -4,8 +4,8 @@
 # two values, pools, means, moves, and functions of one value of several nodes. Grids fit the values (NumPy evaluates nothing here:
 # each layer's range is estimated from its weights). floats: with layers, too, that are computed in floats between two grids, such as
 # normalisations, and values that are read as bytes and as floats. rows: products of matrices and batches of them, means, and what
-# may stand at the end of a network, one of them a network, whatever LAYERS is. whole: without means, transposed convolutions and
-# biases in floats, which the evaluator does not compute in integers: of all other layers, C files have exactly its integers.
+# may stand at the end of a network, one of them a network, whatever LAYERS is. whole: without biases in floats, with which the evaluator
+# does not compute in integers: of all other layers, C files have exactly its integers.
 import sys
 
 import numpy as np
@@ -76,9 +76,7 @@ def network(seed, most, mode):
     start, kinds = list(shape), []
     for _ in range(int(n.integers(1, most + 1))):
         dims, c = len(shape) - 2, shape[1]
-        op = str(n.choice(["conv", "depthwise", "transposed", "table", "channel", "add", "mul", "max", "average", "concat", "move", "pad", "same"] + floats * ["softmax", "norm", "row", "both"]))
-        if whole and op in ("transposed", "average"):
-            continue
+        op = str(n.choice(["conv", "depthwise", "transposed", "table", "channel", "add", "mul", "max", "average", "mean", "concat", "move", "pad", "same"] + floats * ["softmax", "norm", "row", "both"]))
         kinds.append(op)
         if op in ("conv", "depthwise"):
             group = c if op == "depthwise" else int(n.choice([1, 1, 2]) if c % 2 == 0 else 1)
@@ -93,11 +91,11 @@ def network(seed, most, mode):
                 y = g.node("Relu", [y])
             x, s, z = g.quantize(y, -3.0, 3.0)
         elif op == "transposed":
-            out, stride = 2 * int(n.integers(1, 3)), int(n.integers(1, 3))
+            out, stride, group = 2 * int(n.integers(1, 3)), int(n.integers(1, 3)), int(n.choice([1, 2])) if c % 2 == 0 else 1
             if max(shape[2:]) > 12:
                 continue
-            w, ws = g.weights([c, out] + [3] * dims, 1)
-            y = g.node("ConvTranspose", [x, w, g.bias(out, s * ws)], strides=[stride] * dims, pads=[1] * (2 * dims))
+            w, ws = g.weights([c, out // group] + [3] * dims, 1)
+            y = g.node("ConvTranspose", [x, w, g.bias(out, np.resize(s * ws, out))], strides=[stride] * dims, pads=[1] * (2 * dims), group=group)
             shape = [1, out] + [(d - 1) * stride + 1 for d in shape[2:]]
             x, s, z = g.quantize(y, -3.0, 3.0)
         elif op == "table":
@@ -113,7 +111,7 @@ def network(seed, most, mode):
             x, s, z = g.quantize(g.node("Add", parts), -3.0, 3.0)
         elif op in ("add", "mul"):
             other, t, _ = g.quantize(g.node("Tanh", [x]), -1.0, 1.0)
-            if op == "mul" and n.random() < 0.5 and not whole:
+            if op == "mul" and n.random() < 0.5:
                 pooled, _, _ = g.quantize(g.node("GlobalAveragePool", [x]), -2.0, 2.0)
                 other, _, _ = g.quantize(g.node("Sigmoid", [pooled]), 0.0, 1.0)
             y = g.node("Mul" if op == "mul" else str(n.choice(["Add", "Sub"])), [x, other])
@@ -123,9 +121,19 @@ def network(seed, most, mode):
                 continue
             pads = [int(n.integers(0, 2)) for _ in range(2 * dims)]
             a = {"count_include_pad": int(n.integers(0, 2))} if op == "average" else {}
+            if n.random() < 0.3:
+                a["ceil_mode"] = 1
             y = g.node("MaxPool" if op == "max" else "AveragePool", [x], kernel_shape=[2] * dims, strides=[2] * dims, pads=pads, **a)
-            shape = shape[:2] + [(d + pads[k] + pads[dims + k] - 2) // 2 + 1 for k, d in enumerate(shape[2:])]
+            # a last window begins inside of the image or the pads before it
+            fits = [d + pads[k] + pads[dims + k] - 2 for k, d in enumerate(shape[2:])]
+            more = [int("ceil_mode" in a and r % 2 and (r // 2 + 1) * 2 < d + pads[k]) for k, (r, d) in enumerate(zip(fits, shape[2:]))]
+            shape = shape[:2] + [r // 2 + 1 + m for r, m in zip(fits, more)]
             x, s, z = g.quantize(y, -3.0, 3.0, *((s, z) if op == "max" else ()))
+        elif op == "mean":
+            axes = [k for k in range(1, dims + 2) if n.random() < 0.4] or [dims + 1]
+            y = g.node("ReduceMean", [x], axes=[k - int(n.integers(0, 2)) * len(shape) for k in axes])
+            shape = [1 if k in axes else d for k, d in enumerate(shape)]
+            x, s, z = g.quantize(g.node("Relu", [y]) if n.random() < 0.3 else y, -1.0, 1.0)
         elif op == "concat":
             other, _, _ = g.quantize(g.node("Tanh", [x]), -1.0, 1.0)
             axis = int(n.integers(1, dims + 2))

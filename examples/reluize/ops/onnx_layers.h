@@ -199,6 +199,10 @@ size_t onnx_windows_size(const onnx_window *w, int dims);
 /* The outputs from *first to *end - 1 for which tap t of a dimension is inside the input. */
 void onnx_window_range(const onnx_window *w, int64_t t, int64_t *first, int64_t *end);
 
+/* The elements of a dimension that the window of an output counts: inside the input, or inside its
+   pads, too. */
+int64_t onnx_window_inside(const onnx_window *w, int64_t out, int pads);
+
 /* How Resize interpolates a dimension: output i is the sum over k < taps[i] of weight[i·most + k]
    times element index[i·most + k], in this order; taps NULL: the dimension stays as it is. */
 typedef struct {
@@ -210,6 +214,16 @@ typedef struct {
 /* Describes dimension d of a Resize or Upsample that interpolates; dimensions are resampled from
    the last to the first. Returns 0 or -1; free the three arrays in either case. */
 int onnx_resampled(onnx_call *c, int d, onnx_resample *r);
+
+/* ---- reductions ---- */
+
+/* Marks the dimensions of input 0 that are reduced: those of the attribute or the input `axes`, or
+   all; reduced[ONNX_MOST_RANK]. Returns 0 or -1. */
+int onnx_reduce_axes(onnx_call *c, unsigned char *reduced);
+
+/* Makes output 0 of a type, without, or with 1 for, the reduced dimensions of input 0. Returns it,
+   or NULL. */
+onnx_tensor *onnx_reduce_result(onnx_call *c, const unsigned char *reduced, int type);
 
 /* Advances a place in an array of this shape in row-major order. Returns 0 after the last one. */
 int onnx_next_place(int64_t *place, const int64_t *dim, int rank);

@@ -5,7 +5,7 @@
 
    MAP
        [1] WALK      makers of values, constants, scales
-       [2] LAYERS    Conv, Gemm, MatMul
+       [2] LAYERS    Conv, ConvTranspose, Gemm, MatMul, means
        [3] TABLES    functions of one value
        [4] PAIRS     sums and products of two values, element by element; MatMul of two values
        [5] MOVES     operators that move elements
@@ -192,17 +192,29 @@ static int onnx_between_is_plain_gemm(const onnx_node *n, onnx_eight *e)
     return !(fabs(alpha - 1) + fabs(beta - 1) > 0) && !onnx_graph_int(n, "transA", 0);
 }
 
-/* Takes the operands of a Conv, Gemm or MatMul. */
+static int onnx_between_is_mean(const onnx_node *n)
+{
+    return onnx_between_is(n, "AveragePool") || onnx_between_is(n, "GlobalAveragePool")
+           || onnx_between_is(n, "ReduceMean");
+}
+
+/* Takes the operands of a layer. */
 static int onnx_between_find_operands(const onnx_run *r, const onnx_node *n, onnx_eight *e)
 {
     int axis = 0;
+    if (onnx_between_is_mean(n)) {
+        const int axes = onnx_between_input(n, 1);
+        e->w = e->w_scale = e->w_zero = -1;
+        return n->inputs && onnx_between_find_value(r, n->input[0], e)
+               && (axes < 0 || onnx_between_constant(r, axes));
+    }
     if (n->inputs < 2)
         return 0;
     if (onnx_between_is(n, "Gemm")) {
         if (!onnx_between_is_plain_gemm(n, e))
             return 0;
         axis = !e->turned;
-    } else if (onnx_between_is(n, "MatMul")) {
+    } else if (onnx_between_is(n, "MatMul") || onnx_between_is(n, "ConvTranspose")) {
         axis = 1;
     } else if (!onnx_between_is(n, "Conv")) {
         return 0;
@@ -211,7 +223,8 @@ static int onnx_between_find_operands(const onnx_run *r, const onnx_node *n, onn
         || !onnx_between_find_weights(r, n->input[1], axis, e)
         || !onnx_between_find_biases(r, onnx_between_input(n, 2), e))
         return 0;
-    return onnx_between_is(n, "Conv") || r->constant[e->w]->rank == 2;
+    return onnx_between_is(n, "Conv") || onnx_between_is(n, "ConvTranspose")
+           || r->constant[e->w]->rank == 2;
 }
 
 /* A Gemm or MatMul whose result is in floats. */
@@ -505,6 +518,7 @@ static int onnx_between_run_table(onnx_call *c, const onnx_eight *e)
 static int onnx_between_run_layer(onnx_call *c, const onnx_eight *e)
 {
     const onnx_run *r = c->run;
+    const onnx_tensor *in[2];
     onnx_call layer = *c;
     onnx_whole p;
     memset(&p, 0, sizeof p);
@@ -532,6 +546,15 @@ static int onnx_between_run_layer(onnx_call *c, const onnx_eight *e)
         p.tables = channels > 1;
         p.table_type = t->y_type;
     }
+    if (onnx_between_is_mean(layer.node)) {
+        in[0] = p.x;
+        in[1] = onnx_between_constant(r, onnx_between_input(layer.node, 1));
+        layer.in = in;
+        layer.inputs = 2;
+        return onnx_whole_mean(&layer, &p);
+    }
+    if (onnx_between_is(layer.node, "ConvTranspose"))
+        return onnx_whole_transposed(&layer, &p);
     return onnx_between_is(layer.node, "Conv") ? onnx_whole_conv(&layer, &p)
                                                : onnx_whole_matmul(&layer, &p, e->turned);
 }

@@ -301,6 +301,16 @@ void onnx_window_range(const onnx_window *w, int64_t t, int64_t *first, int64_t 
     *end = to > *first ? to : *first;
 }
 
+int64_t onnx_window_inside(const onnx_window *w, int64_t out, int pads)
+{
+    const int64_t first = out * w->stride - w->before, end = w->in + (pads ? w->after : 0);
+    const int64_t low = first < 0 && !pads ? (w->dilation - 1 - first) / w->dilation : 0;
+    int64_t high = first < end ? (end - first - 1) / w->dilation + 1 : 0;
+    if (high > w->window)
+        high = w->window;
+    return high > low ? high - low : 0;
+}
+
 int onnx_next_place(int64_t *place, const int64_t *dim, int rank)
 {
     int k;

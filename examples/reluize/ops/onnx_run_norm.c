@@ -79,17 +79,6 @@ static float onnx_pool_power(float x, int p)
     return y;
 }
 
-/* The elements that a window counts: inside the image, or inside its pads too. */
-static int64_t onnx_pool_inside(const onnx_window *w, int64_t out, int pads)
-{
-    const int64_t first = out * w->stride - w->before, end = w->in + (pads ? w->after : 0);
-    const int64_t low = first < 0 && !pads ? (w->dilation - 1 - first) / w->dilation : 0;
-    int64_t high = first < end ? (end - first - 1) / w->dilation + 1 : 0;
-    if (high > w->window)
-        high = w->window;
-    return high > low ? high - low : 0;
-}
-
 /* The taps [low, high) that are inside the image for at least one of outputs [from, to]. */
 static void onnx_pool_taps(const onnx_window *w, int64_t from, int64_t to, int64_t *low,
                            int64_t *high)
@@ -150,10 +139,10 @@ static void onnx_pool_end(const pool_plan *p, float *y, const int64_t *place)
     if (p->kind == POOL_MAX)
         return;
     for (d = 0; d < p->dims - 1; d++)
-        outer *= (double)onnx_pool_inside(p->w + d, place[d], p->count_pads);
+        outer *= (double)onnx_window_inside(p->w + d, place[d], p->count_pads);
     for (k = 0; k < w->out; k++) {
         if (p->kind == POOL_AVERAGE) {
-            const double n = outer * (double)onnx_pool_inside(w, k, p->count_pads);
+            const double n = outer * (double)onnx_window_inside(w, k, p->count_pads);
             y[k] = n > 0 ? y[k] / (float)n : 0;
         } else if (p->p == 2) {
             y[k] = sqrtf(y[k]);

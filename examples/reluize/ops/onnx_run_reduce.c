@@ -369,9 +369,7 @@ static void onnx_reduce_task(size_t index, void *user)
         onnx_reduce_unit(job, from + i);
 }
 
-/* Marks the dimensions of input 0 that are reduced: those of the attribute or the input `axes`, or
-   all. Returns 0 or -1. */
-static int onnx_reduce_axes(onnx_call *c, unsigned char *reduced)
+int onnx_reduce_axes(onnx_call *c, unsigned char *reduced)
 {
     const onnx_tensor *x = c->in[0];
     const int64_t *axes;
@@ -394,8 +392,7 @@ static int onnx_reduce_axes(onnx_call *c, unsigned char *reduced)
     return 0;
 }
 
-/* Makes output 0 with the type of input 0 without, or with 1 for, the reduced dimensions. */
-static onnx_tensor *onnx_reduce_result(onnx_call *c, const unsigned char *reduced, int type)
+onnx_tensor *onnx_reduce_result(onnx_call *c, const unsigned char *reduced, int type)
 {
     const int keep = onnx_int(c, "keepdims", 1) != 0;
     const onnx_tensor *x = c->in[0];

@@ -10,11 +10,14 @@
        [5] PLANES      convolutions in planes of channels, where there are instructions for it
        [6] CONV        others: images with their channels last and zero points around them
        [7] DEPTHWISE   the same with one channel a group
-       [8] PRODUCT     MatMul of two values */
+       [8] PRODUCT     MatMul of two values
+       [9] TRANSPOSED  ConvTranspose
+       [10] MEANS      AveragePool, GlobalAveragePool, ReduceMean */
 #include "onnx_whole.h"
 
 enum {
     WHOLE_INPUTS = 1 << 14, /* most inputs of a sum: no sum reaches 2^30 */
+    WHOLE_MEANT = 1 << 22,  /* most values of a mean, likewise */
     WHOLE_STRIPS = 64,      /* tasks of a product, each of which has sums of its own */
     WHOLE_CHANNELS = 8,     /* tasks of a convolution of one channel a group, with an image each */
     WHOLE_LINE = 64         /* bytes of a cache line */
@@ -93,13 +96,13 @@ typedef struct {
 } whole_result;
 
 /* Returns whether there is one scale of the values, one of the results, and one of the weights, or
-   one for each output. */
+   one for each output, of all groups or of one. */
 static int whole_has_scales(const onnx_whole *p, size_t outputs)
 {
     if (!p->y_scale && !p->floats)
         return 1;
     return p->x_scale->count == 1 && (p->floats || p->y_scale->count == 1)
-           && (p->w_scale->count == 1 || p->w_scale->count == outputs)
+           && outputs % p->w_scale->count == 0
            && (!p->y_zero
                || (p->y_zero->count == 1
                    && (p->y_zero->type == ONNX_U8 || p->y_zero->type == ONNX_I8)));
@@ -425,8 +428,10 @@ static int whole_begin_conv(onnx_call *c, const onnx_whole *p, whole_conv *v, in
         || (p->bias && p->bias->count != (size_t)w->dim[0])
         || !whole_has_scales(p, (size_t)w->dim[0]))
         return 1;
-    v->dims = onnx_windows(c, x, w, v->w);
-    if (v->dims < 0)
+    v->dims = x->rank - 2;
+    if (p->windows)
+        memcpy(v->w, p->windows, (size_t)v->dims * sizeof *v->w);
+    else if (onnx_windows(c, x, w, v->w) < 0)
         return -1;
     v->flip = x->type == ONNX_I8 ? 128 : 0;
     v->images = (size_t)x->dim[0];
@@ -1069,4 +1074,292 @@ int onnx_whole_product(onnx_call *c, const onnx_whole *p)
         onnx_parallel(c->run, whole_product_task, &v, v.strips);
     onnx_room_free(factor);
     return failed ? -1 : 0;
+}
+
+/* ---- [9] TRANSPOSED ---- */
+
+/* x with stride - 1 zero points between its elements. Returns NULL: an error. */
+static onnx_tensor *whole_spread(onnx_call *c, const onnx_tensor *x, const onnx_window *t,
+                                 int32_t zero)
+{
+    const int dims = x->rank - 2;
+    int64_t dim[ONNX_MOST_RANK], place[ONNX_MOST_RANK] = { 0 };
+    const uint8_t *from = (const uint8_t *)x->data;
+    onnx_tensor *y;
+    int k;
+    memcpy(dim, x->dim, sizeof dim);
+    for (k = 0; k < dims; k++)
+        dim[2 + k] = (x->dim[2 + k] - 1) * t[k].stride + 1;
+    y = onnx_tensor_make(c->run, x->type, x->rank, dim);
+    if (!y)
+        return NULL;
+    memset(y->data, zero ^ (x->type == ONNX_I8 ? 128 : 0), y->count);
+    do {
+        int64_t at = 0;
+        for (k = 0; k < x->rank; k++)
+            at = at * dim[k] + place[k] * (k < 2 ? 1 : t[k - 2].stride);
+        ((uint8_t *)y->data)[at] = *from++;
+    } while (onnx_next_place(place, x->dim, x->rank));
+    return y;
+}
+
+/* Weights (groups·in, out, taps) as those of a convolution, (groups·out, in, taps from the last to
+   the first). Returns NULL: an error. */
+static onnx_tensor *whole_turned_over(onnx_call *c, const onnx_tensor *w, int64_t groups)
+{
+    const size_t in = (size_t)(w->dim[0] / groups), out = (size_t)w->dim[1];
+    const size_t taps = w->count / ((size_t)w->dim[0] * out);
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_tensor *y;
+    size_t o, k, tap;
+    memcpy(dim, w->dim, sizeof dim);
+    dim[0] = w->dim[1] * groups;
+    dim[1] = w->dim[0] / groups;
+    y = onnx_tensor_make(c->run, w->type, w->rank, dim);
+    for (o = 0; y && o < out * (size_t)groups; o++) {
+        for (k = 0; k < in; k++) {
+            const size_t from = ((o / out * in + k) * out + o % out) * taps;
+            for (tap = 0; tap < taps; tap++)
+                ((uint8_t *)y->data)[(o * in + k) * taps + tap] =
+                    ((const uint8_t *)w->data)[from + taps - 1 - tap];
+        }
+    }
+    return y;
+}
+
+int onnx_whole_transposed(onnx_call *c, const onnx_whole *p)
+{
+    const onnx_tensor *x = p->x, *w = p->w;
+    const int64_t groups = onnx_int(c, "group", 1);
+    onnx_window t[ONNX_MOST_RANK], windows[ONNX_MOST_RANK];
+    onnx_tensor *spread, *turned;
+    onnx_whole q = *p;
+    int32_t zero;
+    int k, failed;
+    if ((x->type != ONNX_U8 && x->type != ONNX_I8) || (w->type != ONNX_U8 && w->type != ONNX_I8)
+        || x->rank < 3 || w->rank != x->rank || !x->count || !w->count || groups < 1
+        || w->dim[0] != x->dim[1] || w->dim[0] % groups || !whole_zero(x, p->x_zero, &zero))
+        return 1;
+    if (onnx_transposed_windows(c, x, w, t) < 0)
+        return -1;
+    for (k = 0; k < x->rank - 2; k++) {
+        windows[k] = t[k];
+        windows[k].in = (t[k].out - 1) * t[k].stride + 1;
+        windows[k].out = t[k].in;
+        windows[k].stride = 1;
+        windows[k].before = (t[k].window - 1) * t[k].dilation - t[k].before;
+    }
+    spread = whole_spread(c, x, t, zero);
+    turned = spread ? whole_turned_over(c, w, groups) : NULL;
+    failed = turned ? 0 : -1;
+    if (!failed) {
+        q.x = spread;
+        q.w = turned;
+        q.windows = windows;
+        failed = onnx_whole_conv(c, &q);
+    }
+    onnx_tensor_free(spread);
+    onnx_tensor_free(turned);
+    return failed;
+}
+
+/* ---- [10] MEANS ---- */
+
+/* Adds to each sum of a plane the bytes of its window that are inside of the plane. */
+static void whole_add_windows(const onnx_window *w, int dims, const uint8_t *x, uint8_t flip,
+                              int32_t *sum)
+{
+    const int last = dims - 1;
+    int64_t tap[ONNX_MOST_RANK] = { 0 }, size[ONNX_MOST_RANK];
+    int k;
+    for (k = 0; k < dims; k++)
+        size[k] = w[k].window;
+    do {
+        int64_t first[ONNX_MOST_RANK], box[ONNX_MOST_RANK], place[ONNX_MOST_RANK] = { 0 };
+        int some = 1;
+        for (k = 0; k < dims; k++) {
+            onnx_window_range(w + k, tap[k], first + k, box + k);
+            box[k] -= first[k];
+            some &= box[k] > 0;
+        }
+        if (!some)
+            continue;
+        do {
+            int64_t from = 0, to = 0, i;
+            for (k = 0; k < dims; k++) {
+                const int64_t out = first[k] + place[k];
+                from = from * w[k].in + out * w[k].stride - w[k].before + tap[k] * w[k].dilation;
+                to = to * w[k].out + out;
+            }
+            for (i = 0; i < box[last]; i++)
+                sum[to + i] += x[from + i * w[last].stride] ^ flip;
+        } while (onnx_next_place(place, box, last));
+    } while (onnx_next_place(tap, size, dims));
+}
+
+typedef struct {
+    onnx_window w[ONNX_MOST_RANK];
+    int dims;
+    const onnx_tensor *x;
+    int32_t zero;
+    const int32_t *inside; /* by window: its elements that are inside of a plane */
+    int32_t *sums;         /* (planes, windows) */
+    const whole_result *result;
+    onnx_tensor *y;
+    int8_set set;
+} whole_pool;
+
+static void whole_pool_task(size_t plane, void *user)
+{
+    const whole_pool *p = (const whole_pool *)user;
+    const size_t n = onnx_windows_out(p->w, p->dims);
+    int32_t *sum = p->sums + plane * n;
+    size_t i;
+    whole_add_windows(p->w, p->dims,
+                      (const uint8_t *)p->x->data + plane * onnx_windows_in(p->w, p->dims),
+                      p->x->type == ONNX_I8 ? 128 : 0, sum);
+    for (i = 0; i < n; i++)
+        sum[i] -= p->zero * p->inside[i];
+    int8_to_bytes((uint8_t *)p->y->data + plane * n, sum, n, 0, 1, &p->result->scaling, p->set);
+}
+
+/* Sets how many elements of each window are inside of a plane, or, with pads, inside of these, too.
+ */
+static void whole_count_windows(const whole_pool *p, int pads, int32_t *count)
+{
+    int64_t place[ONNX_MOST_RANK] = { 0 }, size[ONNX_MOST_RANK];
+    int k;
+    for (k = 0; k < p->dims; k++)
+        size[k] = p->w[k].out;
+    do {
+        *count = 1;
+        for (k = 0; k < p->dims; k++)
+            *count *= (int32_t)onnx_window_inside(p->w + k, place[k], pads);
+        count++;
+    } while (onnx_next_place(place, size, p->dims));
+}
+
+/* Reads windows, and the shape of the results. Returns 0, 1: this is computed elsewhere, or -1. */
+static int whole_begin_pool(onnx_call *c, const onnx_tensor *x, whole_pool *v, int64_t *dim)
+{
+    int k;
+    memset(v, 0, sizeof *v);
+    v->x = x;
+    v->set = onnx_int8_set(c->run);
+    v->dims = onnx_windows(c, x, NULL, v->w);
+    if (v->dims < 0)
+        return -1;
+    memcpy(dim, x->dim, sizeof v->x->dim);
+    for (k = 0; k < v->dims; k++)
+        dim[2 + k] = v->w[k].out;
+    return !onnx_windows_out(v->w, v->dims) || onnx_windows_size(v->w, v->dims) > WHOLE_MEANT;
+}
+
+static int whole_mean_windows(onnx_call *c, const onnx_whole *p, int32_t zero, float scale)
+{
+    const size_t planes = (size_t)(p->x->dim[0] * p->x->dim[1]);
+    int64_t dim[ONNX_MOST_RANK];
+    whole_result result;
+    int32_t *inside;
+    float *factor;
+    whole_pool v;
+    size_t n, i;
+    int failed = whole_begin_pool(c, p->x, &v, dim);
+    if (failed)
+        return failed;
+    n = onnx_windows_out(v.w, v.dims);
+    factor = (float *)onnx_room(c, n, sizeof *factor);
+    inside = (int32_t *)onnx_room(c, n, sizeof *inside);
+    v.sums = (int32_t *)onnx_room(c, deploy_times(n, planes), sizeof *v.sums);
+    failed = !factor || !inside || !v.sums;
+    if (!failed) {
+        whole_count_windows(&v, onnx_int(c, "count_include_pad", 0) != 0, inside);
+        for (i = 0; i < n; i++)
+            factor[i] = inside[i] ? scale / (float)inside[i] : 0;
+        whole_count_windows(&v, 0, inside);
+    }
+    result = whole_result_of(p, factor);
+    v.y = failed ? NULL : onnx_out(c, 0, result.type, p->x->rank, dim);
+    if (v.y) {
+        v.zero = zero;
+        v.inside = inside;
+        v.result = &result;
+        onnx_parallel(c->run, whole_pool_task, &v, planes);
+    }
+    onnx_room_free(factor);
+    onnx_room_free(inside);
+    onnx_room_free(v.sums);
+    return v.y ? 0 : -1;
+}
+
+/* Adds the values less their zero point along the dimensions that are reduced. */
+static void whole_add_reduced(int32_t *sum, const onnx_tensor *x, const unsigned char *reduced,
+                              int32_t zero)
+{
+    const uint8_t flip = x->type == ONNX_I8 ? 128 : 0, *from = (const uint8_t *)x->data;
+    const int last = x->rank - 1;
+    const int64_t n = x->dim[last];
+    int64_t place[ONNX_MOST_RANK] = { 0 }, i;
+    do {
+        int64_t to = 0;
+        int k;
+        for (k = 0; k < last; k++)
+            to = reduced[k] ? to : to * x->dim[k] + place[k];
+        if (!reduced[last]) {
+            for (i = 0; i < n; i++)
+                sum[to * n + i] += (from[i] ^ flip) - zero;
+        } else {
+            for (i = 0; i < n; i++)
+                sum[to] += (from[i] ^ flip) - zero;
+        }
+        from += n;
+    } while (onnx_next_place(place, x->dim, last));
+}
+
+static int whole_mean_reduced(onnx_call *c, const onnx_whole *p, int32_t zero, float scale)
+{
+    const onnx_tensor *x = p->x;
+    unsigned char reduced[ONNX_MOST_RANK];
+    whole_result result;
+    int32_t *sum;
+    onnx_tensor *y;
+    int k;
+    if (onnx_is(&c->node->op, "ReduceMean")) {
+        if (onnx_reduce_axes(c, reduced))
+            return -1;
+    } else {
+        for (k = 0; k < ONNX_MOST_RANK; k++)
+            reduced[k] = k >= 2;
+    }
+    result = whole_result_of(p, &scale);
+    y = onnx_reduce_result(c, reduced, result.type);
+    if (y && x->count / y->count > WHOLE_MEANT)
+        return 1;
+    sum = y ? (int32_t *)onnx_room(c, y->count, sizeof *sum) : NULL;
+    if (!sum)
+        return -1;
+    scale /= (float)(x->count / y->count);
+    whole_add_reduced(sum, x, reduced, zero);
+    int8_to_bytes((uint8_t *)y->data, sum, y->count, 0, 0, &result.scaling, onnx_int8_set(c->run));
+    onnx_room_free(sum);
+    return 0;
+}
+
+int onnx_whole_mean(onnx_call *c, const onnx_whole *p)
+{
+    const onnx_tensor *x = p->x;
+    int32_t zero;
+    float scale;
+    if ((x->type != ONNX_U8 && x->type != ONNX_I8) || x->rank < 1 || !x->count
+        || !whole_zero(x, p->x_zero, &zero) || p->x_scale->count != 1 || p->y_scale->count != 1
+        || (p->y_zero
+            && (p->y_zero->count != 1
+                || (p->y_zero->type != ONNX_U8 && p->y_zero->type != ONNX_I8))))
+        return 1;
+    if (x->rank < 2 && onnx_is(&c->node->op, "GlobalAveragePool"))
+        return 1;
+    scale = (float)onnx_tensor_real(p->x_scale, 0) / (float)onnx_tensor_real(p->y_scale, 0);
+    if (onnx_is(&c->node->op, "AveragePool"))
+        return whole_mean_windows(c, p, zero, scale);
+    return whole_mean_reduced(c, p, zero, scale);
 }

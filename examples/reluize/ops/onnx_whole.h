@@ -13,10 +13,17 @@
        y = clamp(round(f32(s) · (sx·sw / sy)) + zy)
 
    where the scales are floats, each product and quotient of them is rounded to a float, and round
-   is to nearest, half to even. QLinearConv and QLinearMatMul are this, and so are Conv, Gemm and
-   MatMul between DequantizeLinear and QuantizeLinear, whose values in floats then never exist. The
-   result in floats of a Gemm or MatMul behind DequantizeLinear alone is f32(s)·(sx·sw). Both
-   operands of a MatMul may be values, as in attention. */
+   is to nearest, half to even. QLinearConv and QLinearMatMul are this, and so are Conv,
+   ConvTranspose, Gemm and MatMul between DequantizeLinear and QuantizeLinear, whose values in
+   floats then never exist. The result in floats of a Gemm or MatMul behind DequantizeLinear alone
+   is f32(s)·(sx·sw). Both operands of a MatMul may be values, as in attention.
+
+   The mean of n values, by AveragePool, GlobalAveragePool or ReduceMean, is likewise that of
+
+       s = Σ (x - zx)
+       y = clamp(round(f32(s) · ((sx / sy) / n)) + zy)
+
+   where n is what the operator divides by. The mean of no values is 0. */
 #ifndef ONNX_WHOLE_H
 #define ONNX_WHOLE_H
 #include "onnx_layers.h"
@@ -27,7 +34,7 @@ int8_set onnx_int8_set(const onnx_run *run);
 
 /* What is known of the integers of a layer: x, its scale and zero point, w, its scale and zero
    point, the scale and zero point of the result, bias. Any but x and w may be NULL: then zero
-   points are 0, and without a scale of the result the sums are returned. */
+   points are 0, and without a scale of the result the sums are returned. Means have no w. */
 typedef struct {
     const onnx_tensor *x, *x_scale, *x_zero, *w, *w_scale, *w_zero, *y_scale, *y_zero, *bias;
     int floats;           /* without y_scale: the result is in floats, not the sums */
@@ -36,6 +43,7 @@ typedef struct {
     const uint8_t *table; /* of a convolution: what is written for each byte of its result, */
     int tables;           /* 1: a table for each output; */
     int table_type;       /* and the type of what is written */
+    const onnx_window *windows; /* of a convolution; NULL: those of the node's attributes */
 } onnx_whole;
 
 /* The inputs of QLinearConv and QLinearMatMul, which are in one order. */
@@ -50,6 +58,10 @@ int onnx_whole_matmul(onnx_call *c, const onnx_whole *p, int turned);
 int onnx_whole_product(onnx_call *c, const onnx_whole *p);
 /* Conv, with the attributes of the node. */
 int onnx_whole_conv(onnx_call *c, const onnx_whole *p);
+/* ConvTranspose, likewise. */
+int onnx_whole_transposed(onnx_call *c, const onnx_whole *p);
+/* AveragePool, GlobalAveragePool or ReduceMean, whichever the node is; p->y_scale is there. */
+int onnx_whole_mean(onnx_call *c, const onnx_whole *p);
 
 /* ---- nodes between DequantizeLinear and QuantizeLinear (onnx_run_between.c) ---- */
 
@@ -57,8 +69,9 @@ int onnx_whole_conv(onnx_call *c, const onnx_whole *p);
    The integers are those of the nodes one after another, but for layers, whose integers are defined
    above. */
 typedef enum {
-    ONNX_EIGHT_LAYER,   /* Conv, Gemm or MatMul, the Relu or Clip behind it, and perhaps a table; or
-                           Gemm or MatMul alone, whose result is in floats */
+    ONNX_EIGHT_LAYER,   /* Conv, ConvTranspose, Gemm, MatMul or a mean, the Relu or Clip behind it,
+                           and perhaps a table; or Gemm or MatMul alone, whose result is in floats
+                         */
     ONNX_EIGHT_PRODUCT, /* MatMul of two values */
     ONNX_EIGHT_TABLE,   /* a function of one value, in any number of nodes: 256 results, which these
                            nodes compute once, for all or for each channel */

@@ -132,6 +132,20 @@ int onnx_c_is_resampled(const onnx_c *c, int node);
 /* Returns whether input k of a moving node holds elements that are moved. */
 int onnx_c_move_is_data(const onnx_node *n, int k);
 
+/* ---- pools and reductions, in files of floats and of integers (onnx_c_rows.c) ---- */
+/* Writes the loops over taps; taps outside of the image are passed over. row receives the index of
+   the element. */
+void onnx_c_pool_taps(onnx_c *c, const onnx_window *w, int dims, char *row);
+/* Writes how many elements windows count, in arrays where these are not all the same; count
+   receives the expression for a window, ONNX_C_TEXT bytes. Returns the count where all are the
+   same, 0, or -1 with a message. */
+int64_t onnx_c_pool_count(onnx_c *c, int node, const onnx_window *w, int dims, int pads,
+                          char *count);
+/* Writes the loops over the dimensions of x before `end` that are reduced (which 1), or that are
+   not (0); index receives the place of the element. */
+void onnx_c_reduce_loops(onnx_c *c, const onnx_tensor *x, const unsigned char *reduced, int which,
+                         int end, char *index);
+
 /* ---- integer files (onnx_c_int8.c) ---- */
 /* Finds what each node computes in integers. Returns 0, or -1 with a message. */
 int onnx_c_int8_plan(onnx_c *c);

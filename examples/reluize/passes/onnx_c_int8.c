@@ -1500,26 +1500,65 @@ static int onnx_c_int8_write_two(onnx_c *c, int node, const onnx_c_region *r)
     return 0;
 }
 
-/* The mean of windows, with those elements that are inside. */
+/* The multiplier and shift that turn a sum of n values into their mean on the grid of the result,
+   with the floats of the evaluator. Returns 0, or -1 with a message. */
+static int onnx_c_int8_mean_of(onnx_c *c, const onnx_c_region *r, size_t n, int64_t *m, int *shift)
+{
+    const onnx_c_value *x = c->value + r->source[0], *y = c->value + r->to;
+    if (onnx_c_int8_multiplier((double)(x->scale / y->scale / (float)n), m, shift))
+        return onnx_c_refuse(c, r->core, "a scale is out of range");
+    return 0;
+}
+
+/* Writes multipliers and shifts for windows of 0 to n elements, m<node>_ and h<node>_. */
+static int onnx_c_int8_put_counts(onnx_c *c, int node, const onnx_c_region *r, size_t n)
+{
+    int64_t *m = (int64_t *)deploy_room(2 * (n + 1), sizeof *m), *shifts;
+    int failed = !m, shift;
+    size_t k;
+    if (!m)
+        return onnx_c_refuse(c, node, "no memory");
+    shifts = m + n + 1;
+    shifts[0] = 1; /* the sum of nothing is 0 */
+    for (k = 1; k <= n && !failed; k++) {
+        failed = onnx_c_int8_mean_of(c, r, k, m + k, &shift);
+        shifts[k] = shift;
+    }
+    if (!failed) {
+        onnx_c_wholes(c, "m", node, m, n + 1);
+        onnx_c_wholes(c, "h", node, shifts, n + 1);
+    }
+    free(m);
+    return failed ? -1 : 0;
+}
+
+/* The mean of windows, with those elements that are inside or in the pads. */
 static int onnx_c_int8_write_pool(onnx_c *c, int node, const onnx_c_region *r)
 {
     const onnx_tensor *in[ONNX_C_OPERANDS];
-    const onnx_c_value *x = c->value + r->source[0], *y = c->value + r->to;
-    char row[ONNX_C_TEXT] = "plane", variable[16];
+    char multiplier[32], shift[32], variable[16], count[ONNX_C_TEXT], row[ONNX_C_TEXT] = "plane";
     onnx_window w[ONNX_MOST_RANK];
     onnx_call call;
-    int64_t m;
-    int dims, d, shift, pads;
-    size_t n;
+    int64_t m, fixed;
+    int dims, d, by;
     onnx_c_call(c, r->core, &call, in);
     dims = onnx_windows(&call, in[0], NULL, w);
-    pads = onnx_int(&call, "count_include_pad", 0) != 0;
-    if (dims < 0 || onnx_c_int8_multiplier((double)x->scale / (double)y->scale, &m, &shift))
-        return onnx_c_refuse(c, r->core, "a scale is out of range");
-    for (d = 0; d < dims && pads; d++) {
-        if ((w[d].out - 1) * w[d].stride + (w[d].window - 1) * w[d].dilation
-            >= w[d].in + w[d].before + w[d].after)
-            return onnx_c_refuse(c, r->core, "windows beyond the pads are not available");
+    if (dims < 0)
+        return -1;
+    fixed =
+        onnx_c_pool_count(c, node, w, dims, onnx_int(&call, "count_include_pad", 0) != 0, count);
+    if (fixed < 0)
+        return -1;
+    if (fixed) {
+        if (onnx_c_int8_mean_of(c, r, (size_t)fixed, &m, &by))
+            return -1;
+        deploy_text(multiplier, sizeof multiplier, "%d", m);
+        deploy_text(shift, sizeof shift, "%d", (int64_t)by);
+    } else {
+        if (onnx_c_int8_put_counts(c, node, r, onnx_windows_size(w, dims)))
+            return -1;
+        deploy_text(multiplier, sizeof multiplier, "m%z_[count]", (size_t)node);
+        deploy_text(shift, sizeof shift, "h%z_[count]", (size_t)node);
     }
     onnx_c_function(c, node);
     onnx_c_for(c, "plane", (size_t)(in[0]->dim[0] * in[0]->dim[1]));
@@ -1527,78 +1566,48 @@ static int onnx_c_int8_write_pool(onnx_c *c, int node, const onnx_c_region *r)
         deploy_text(variable, sizeof variable, "r%z", (size_t)d);
         onnx_c_for(c, variable, (size_t)w[d].out);
     }
-    onnx_c_line(c, "int64_t sum = 0, count = 0;");
-    for (d = 0; d < dims; d++) {
-        deploy_text(variable, sizeof variable, "t%z", (size_t)d);
-        onnx_c_for(c, variable, (size_t)w[d].window);
-        onnx_c_line(c,
-                    w[d].before >= 0 ? "const size_t u%z = r%z * %d + t%z * %d - %d;"
-                                     : "const size_t u%z = r%z * %d + t%z * %d + %d;",
-                    (size_t)d, (size_t)d, w[d].stride, (size_t)d, w[d].dilation,
-                    w[d].before >= 0 ? w[d].before : -w[d].before);
-        onnx_c_line(c, "if (u%z >= %d)", (size_t)d, w[d].in);
-        onnx_c_line(c, "    continue;");
-        n = strlen(row);
-        memmove(row + 1, row, n + 1);
-        *row = '(';
-        deploy_text(row + n + 1, sizeof row - n - 1, " * %d + u%z)", w[d].in, (size_t)d);
-    }
-    onnx_c_line(c, "sum += x0[%s] - %d;", row, (int64_t)x->zero);
-    onnx_c_line(c, "count++;");
+    onnx_c_line(c, "int32_t sum = 0;");
+    onnx_c_pool_taps(c, w, dims, row);
+    onnx_c_line(c, "sum += x0[%s] - %d;", row, (int64_t)c->value[r->source[0]].zero);
     for (d = 0; d < dims; d++)
         onnx_c_close(c);
-    if (pads)
-        onnx_c_line(c, "count = %z;", onnx_windows_size(w, dims));
-    onnx_c_line(c, "*y++ = (%s)limited_(count ? sum * %d / count : 0, %d, %d, %d, %d);",
-                onnx_c_type(y->type), m, (int64_t)shift, (int64_t)y->zero, r->least, r->most);
+    if (!fixed)
+        onnx_c_line(c, "const int32_t count = %s;", count);
+    onnx_c_int8_put_store(c, r, "*y++", "sum", multiplier, shift);
     return 0;
 }
 
-/* The mean over dimensions at the end, or over whole planes. */
+/* The mean of windows, of planes, or along dimensions. */
 static int onnx_c_int8_write_mean(onnx_c *c, int node, const onnx_c_region *r)
 {
-    const onnx_c_value *x = c->value + r->source[0], *y = c->value + r->to;
-    const size_t outputs = y->x->count, n = x->x->count / outputs;
-    char multiplier[32], shift[16];
+    const onnx_c_value *x = c->value + r->source[0];
+    const size_t n = x->x->count / c->value[r->to].x->count;
+    const onnx_tensor *in[ONNX_C_OPERANDS];
+    char multiplier[32], shift[32], index[ONNX_C_TEXT] = "";
+    unsigned char reduced[ONNX_MOST_RANK];
+    onnx_call call;
     int64_t m;
-    int by, d, kept = 0;
-    size_t rows = 1;
+    int by, d, depth;
     if (onnx_c_int8_is(c, r->core, "AveragePool"))
         return onnx_c_int8_write_pool(c, node, r);
-    for (d = 0; d < x->x->rank && rows < outputs; d++, kept++)
-        rows *= (size_t)x->x->dim[d];
-    if (onnx_c_int8_is(c, r->core, "ReduceMean")) {
-        const onnx_tensor *in[ONNX_C_OPERANDS];
-        int64_t axes[ONNX_MOST_RANK];
-        const int64_t *list;
-        onnx_call call;
-        int count, k;
-        onnx_c_call(c, r->core, &call, in);
-        list = onnx_ints(&call, "axes", &count);
-        if (onnx_in_of(&call, 1)) {
-            count = onnx_wholes(&call, 1, axes, ONNX_MOST_RANK);
-            list = axes;
-        }
-        for (k = 0; k < count; k++) {
-            const int axis = onnx_axis(&call, list[k], in[0]->rank);
-            if (axis < kept && in[0]->dim[axis] > 1)
-                return onnx_c_refuse(c, r->core,
-                                     "means over the first dimensions are not available "
-                                     "in integers");
-        }
-    }
-    if (rows != outputs)
-        return onnx_c_refuse(c, r->core, "this mean is not available in integers");
-    if (onnx_c_int8_multiplier((double)x->scale / (double)n / (double)y->scale, &m, &by))
-        return onnx_c_refuse(c, r->core, "a scale is out of range");
+    for (d = 0; d < ONNX_MOST_RANK; d++)
+        reduced[d] = d >= 2;
+    onnx_c_call(c, r->core, &call, in);
+    if (onnx_c_int8_is(c, r->core, "ReduceMean") && onnx_reduce_axes(&call, reduced))
+        return -1;
+    if (onnx_c_int8_mean_of(c, r, n, &m, &by))
+        return -1;
     deploy_text(multiplier, sizeof multiplier, "%d", m);
     deploy_text(shift, sizeof shift, "%d", (int64_t)by);
     onnx_c_function(c, node);
-    onnx_c_open(c, "for (size_t i = 0; i < %z; i++, x0 += %z)", outputs, n);
+    onnx_c_reduce_loops(c, x->x, reduced, 0, x->x->rank, index);
     onnx_c_line(c, "int32_t sum = 0;");
-    onnx_c_line(c, "for (size_t k = 0; k < %z; k++)", n);
-    onnx_c_line(c, "    sum += x0[k] - %d;", (int64_t)x->zero);
-    onnx_c_int8_put_store(c, r, "y[i]", "sum", multiplier, shift);
+    depth = c->depth;
+    onnx_c_reduce_loops(c, x->x, reduced, 1, x->x->rank, index);
+    onnx_c_line(c, "sum += x0[%s] - %d;", *index ? index : "0", (int64_t)x->zero);
+    while (c->depth > depth)
+        onnx_c_close(c);
+    onnx_c_int8_put_store(c, r, "*y++", "sum", multiplier, shift);
     return 0;
 }
 

@@ -12,20 +12,8 @@
 
 /* ---- [1] POOLS ---- */
 
-/* The elements that window `out` counts: inside the image, or inside its pads too. */
-static int64_t onnx_c_pool_inside(const onnx_window *w, int64_t out, int pads)
-{
-    const int64_t first = out * w->stride - w->before, end = w->in + (pads ? w->after : 0);
-    int64_t t, n = 0;
-    for (t = 0; t < w->window; t++) {
-        const int64_t at = first + t * w->dilation;
-        n += at < end && (pads || at >= 0);
-    }
-    return n;
-}
-
-/* Writes how many elements each window of a dimension counts, as a constant or an array. Returns
-   the constant, or 0. */
+/* Writes how many elements each window of a dimension counts, as an array, unless it is a constant.
+   Returns the constant, 0: there is an array, or -1: no memory. */
 static int64_t onnx_c_pool_counts(onnx_c *c, int node, const onnx_window *w, int d, int pads)
 {
     int64_t *n = (int64_t *)deploy_room((size_t)w->out, sizeof *n), i, same = 1, first;
@@ -33,20 +21,41 @@ static int64_t onnx_c_pool_counts(onnx_c *c, int node, const onnx_window *w, int
     if (!n)
         return -1;
     for (i = 0; i < w->out; i++) {
-        n[i] = onnx_c_pool_inside(w, i, pads);
+        n[i] = onnx_window_inside(w, i, pads);
         same &= n[i] == n[0];
     }
-    first = n[0];
+    first = same ? n[0] : 0;
     deploy_text(name, sizeof name, "inside%z_", (size_t)d);
-    if (!same)
+    if (!first)
         onnx_c_wholes(c, name, node, n, (size_t)w->out);
     free(n);
-    return same ? first : 0;
+    return first;
 }
 
-/* Writes the loops over taps; taps outside of the image are passed over. row receives the index of
-   the element. */
-static void onnx_c_pool_taps(onnx_c *c, const onnx_window *w, int dims, char *row)
+int64_t onnx_c_pool_count(onnx_c *c, int node, const onnx_window *w, int dims, int pads,
+                          char *count)
+{
+    int64_t inside[ONNX_MOST_RANK], fixed = 1;
+    int d, differ = 0;
+    size_t n;
+    for (d = 0; d < dims; d++) {
+        inside[d] = onnx_c_pool_counts(c, node, w + d, d, pads);
+        if (inside[d] < 0)
+            return onnx_c_refuse(c, node, "out of memory");
+        differ |= !inside[d];
+        fixed *= inside[d] ? inside[d] : 1;
+    }
+    deploy_text(count, ONNX_C_TEXT, "%d", fixed);
+    for (d = 0; d < dims; d++) {
+        n = strlen(count);
+        if (!inside[d])
+            deploy_text(count + n, ONNX_C_TEXT - n, " * inside%z_%z_[r%z]", (size_t)d, (size_t)node,
+                        (size_t)d);
+    }
+    return differ ? 0 : fixed;
+}
+
+void onnx_c_pool_taps(onnx_c *c, const onnx_window *w, int dims, char *row)
 {
     char tap[16];
     int d;
@@ -79,23 +88,19 @@ static int onnx_c_pool_write(onnx_c *c, int node)
 {
     const onnx_tensor *in[ONNX_C_OPERANDS];
     char row[ONNX_C_TEXT] = "plane", out[ONNX_C_TEXT] = "plane", variable[16], count[ONNX_C_TEXT];
-    int64_t inside[ONNX_MOST_RANK], fixed = 1;
     onnx_window w[ONNX_MOST_RANK];
     onnx_call call;
-    int dims, d, average, pads;
+    int dims, d, average;
     size_t n;
     onnx_c_call(c, node, &call, in);
     average = onnx_is(&call.node->op, "AveragePool");
-    pads = onnx_int(&call, "count_include_pad", 0) != 0;
     dims = onnx_windows(&call, in[0], NULL, w);
     if (dims < 0)
         return -1;
-    for (d = 0; d < dims && average; d++) {
-        inside[d] = onnx_c_pool_counts(c, node, w + d, d, pads);
-        if (inside[d] < 0)
-            return onnx_c_refuse(c, node, "no memory");
-        fixed *= inside[d] ? inside[d] : 1;
-    }
+    if (average
+        && onnx_c_pool_count(c, node, w, dims, onnx_int(&call, "count_include_pad", 0) != 0, count)
+               < 0)
+        return -1;
     onnx_c_function(c, node);
     onnx_c_for(c, "plane", (size_t)(in[0]->dim[0] * in[0]->dim[1]));
     for (d = 0; d < dims; d++) {
@@ -127,13 +132,6 @@ static int onnx_c_pool_write(onnx_c *c, int node)
     if (!average) {
         onnx_c_line(c, "y[%s] = most;", out);
         return 0;
-    }
-    deploy_text(count, sizeof count, "%d", fixed);
-    for (d = 0; d < dims; d++) {
-        n = strlen(count);
-        if (!inside[d])
-            deploy_text(count + n, sizeof count - n, " * inside%z_%z_[r%z]", (size_t)d,
-                        (size_t)node, (size_t)d);
     }
     onnx_c_line(c, "const int32_t count = %s;", count);
     onnx_c_line(c, "y[%s] = count > 0 ? sum / (float)count : 0;", out);
@@ -194,37 +192,8 @@ static int onnx_c_reduction_of(const onnx_c *c, int node)
     return 0;
 }
 
-/* Marks the reduced dimensions, by the shapes alone: the axes of the attribute or of input 1, or
-   all. Returns 0 or -1. */
-static int onnx_c_reduced(onnx_c *c, int node, unsigned char *reduced)
-{
-    const onnx_tensor *in[ONNX_C_OPERANDS];
-    int64_t given[ONNX_MOST_RANK];
-    const int64_t *axes;
-    onnx_call call;
-    int count, k;
-    onnx_c_call(c, node, &call, in);
-    axes = onnx_ints(&call, "axes", &count);
-    if (onnx_in_of(&call, 1)) {
-        count = onnx_wholes(&call, 1, given, ONNX_MOST_RANK);
-        axes = given;
-    }
-    if (count < 0)
-        return -1;
-    memset(reduced, !count && !onnx_int(&call, "noop_with_empty_axes", 0), ONNX_MOST_RANK);
-    for (k = 0; k < count; k++) {
-        const int axis = onnx_axis(&call, axes[k], in[0]->rank);
-        if (axis < 0)
-            return -1;
-        reduced[axis] = 1;
-    }
-    return 0;
-}
-
-/* Writes the loops over kept dimensions, or over reduced ones but a last row; index receives the
-   place of the element. */
-static void onnx_c_reduce_loops(onnx_c *c, const onnx_tensor *x, const unsigned char *reduced,
-                                int which, int end, char *index)
+void onnx_c_reduce_loops(onnx_c *c, const onnx_tensor *x, const unsigned char *reduced, int which,
+                         int end, char *index)
 {
     char variable[16];
     size_t step = 1, steps[ONNX_MOST_RANK];
@@ -268,13 +237,15 @@ static void onnx_c_reduce_lanes(onnx_c *c, int kind, const onnx_tensor *x,
 
 static int onnx_c_reduce_write(onnx_c *c, int node)
 {
-    const onnx_tensor *x = onnx_c_tensor(c, onnx_c_input(c, node, 0));
+    const onnx_tensor *in[ONNX_C_OPERANDS], *x = onnx_c_tensor(c, onnx_c_input(c, node, 0));
     const int kind = onnx_c_reduction_of(c, node);
+    onnx_call call;
     unsigned char reduced[ONNX_MOST_RANK];
     char index[ONNX_C_TEXT] = "";
     size_t row = 1, count = 1;
     int end = x->rank, k, depth;
-    if (onnx_c_reduced(c, node, reduced))
+    onnx_c_call(c, node, &call, in);
+    if (onnx_reduce_axes(&call, reduced))
         return -1;
     for (k = 0; k < x->rank; k++)
         count *= reduced[k] ? (size_t)x->dim[k] : 1;
