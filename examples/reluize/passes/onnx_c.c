@@ -31,6 +31,14 @@ int onnx_c_refuse(onnx_c *c, int node, const char *format, ...)
     return -1;
 }
 
+int onnx_c_no_memory(onnx_c *c)
+{
+    c->lacks_memory = 1;
+    c->message[0] = 0;
+    deploy_refuse(c->message, LGELU_E_MEMORY, "C file: out of memory");
+    return -1;
+}
+
 int onnx_c_input(const onnx_c *c, int node, int k)
 {
     const onnx_node *n = c->graph->top.node + node;
@@ -139,8 +147,7 @@ static int onnx_c_evaluate(onnx_c *c)
     const size_t values = (size_t)c->graph->values;
     c->keep = (unsigned char *)deploy_room(values + 1, 1);
     if (!c->keep) {
-        deploy_refuse(c->message, LGELU_E_MEMORY, "C file: no memory");
-        return -1;
+        return onnx_c_no_memory(c);
     }
     memcpy(c->keep, r->keep, values);
     memset(r->keep, 1, values);
@@ -473,8 +480,7 @@ static int onnx_c_place(onnx_c *c, int arena)
     if (!b || !of) {
         free(b);
         free(of);
-        deploy_refuse(c->message, LGELU_E_MEMORY, "C file: no memory");
-        return -1;
+        return onnx_c_no_memory(c);
     }
     for (i = 0; i < values; i++) {
         if (!onnx_c_is_placed(c, i) || onnx_c_arena_of(c->value[i].type) != arena)
@@ -1174,7 +1180,8 @@ static int onnx_c_try(onnx_c *c)
 /* Returns whether planning again can help: integers of a node were refused that may have floats. */
 static int onnx_c_try_again(onnx_c *c)
 {
-    if (!c->integers || c->at < 0 || c->leave[c->at] || c->node[c->at].row->kind != ONNX_C_REGION)
+    if (!c->integers || c->lacks_memory || c->at < 0 || c->leave[c->at]
+        || c->node[c->at].row->kind != ONNX_C_REGION)
         return 0;
     c->leave[c->at] = 1;
     c->depth = 0;
@@ -1201,7 +1208,7 @@ onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
         c->leave = (unsigned char *)deploy_room((size_t)g->top.nodes, 1);
     }
     if (!c || !c->value || !c->node || !c->leave) {
-        deploy_refuse(message, LGELU_E_MEMORY, "C file: no memory");
+        deploy_refuse(message, LGELU_E_MEMORY, "C file: out of memory");
         onnx_c_end(c);
         return NULL;
     }
@@ -1242,7 +1249,7 @@ lgelu_status onnx_c_write(onnx_c *c, lgelu_write *write, void *user)
 {
     deploy_begin(&c->out, write, user);
     if (onnx_c_put_file(c))
-        return LGELU_E_ARGUMENT;
+        return c->lacks_memory ? LGELU_E_MEMORY : LGELU_E_ARGUMENT;
     return deploy_end(&c->out) ? LGELU_E_FILE : LGELU_OK;
 }
 

@@ -65,6 +65,7 @@ struct onnx_c {
     int floats;                  /* nodes of an integer file that are computed in floats */
     unsigned char *leave;        /* by node: not 0: its integers were refused, it has floats */
     int at;                      /* the node that is written */
+    int lacks_memory;            /* an allocation failed: nothing replaces what needed it */
     uint64_t helpers;            /* a bit for each that the file needs */
     deploy_out out;
     int depth; /* of blocks */
@@ -95,6 +96,9 @@ const onnx_c_operator *onnx_c_find_operator(const onnx_node *n);
 
 /* Writes "node 'NAME' (OP): " and the text to the message, unless it has one. Returns -1. */
 int onnx_c_refuse(onnx_c *c, int node, const char *format, ...);
+
+/* Replaces the message by "out of memory" and sets lacks_memory. Returns -1. */
+int onnx_c_no_memory(onnx_c *c);
 
 /* A call of the evaluator for a node, by which its attributes are read; in: 64 places. */
 void onnx_c_call(const onnx_c *c, int node, onnx_call *call, const onnx_tensor **in);
@@ -179,8 +183,8 @@ typedef struct {
 } onnx_c_lines;
 
 /* Finds the lines of `entries` functions: y are their values (256, entries) before a grid, table
-   their bytes (entries, 256). Returns 0, or -1: they are no such lines, or there is no memory. Free
-   l->number. */
+   their bytes (entries, 256). l->number is NULL if they are no such lines; free it. Returns 0, or
+   -1: no memory. */
 int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, size_t entries,
                       const onnx_c_value *grid);
 /* Writes the loops over the elements of each channel. */
@@ -202,7 +206,7 @@ typedef struct {
 } onnx_c_pair;
 
 /* Changes m and n by so little that the results are those of the evaluator, and lists what differs
-   still. Returns 0, or -1: there is no memory, or the list is too short. */
+   still. Returns 0, 1: the list is too short, or -1: no memory. */
 int onnx_c_pair_fit(onnx_c_pair *p);
 
 /* ---- nodes of integer files that are computed in floats (onnx_c_mixed.c) ---- */

@@ -104,7 +104,7 @@ static onnx_c_region *onnx_c_int8_region(onnx_c *c, int node)
 {
     onnx_c_region *r = (onnx_c_region *)deploy_room(1, sizeof *r);
     if (!r) {
-        onnx_c_refuse(c, node, "no memory");
+        onnx_c_no_memory(c);
         return NULL;
     }
     r->core = r->added = -1;
@@ -241,6 +241,8 @@ static onnx_tensor *onnx_c_int8_all(onnx_c *c, int source, const unsigned char *
         dim[d + lead] = kept[d] ? s->dim[d] : 1;
     dim[0] = 256;
     x = onnx_tensor_make(c->run, ONNX_F32, s->rank + lead, dim);
+    if (!x)
+        onnx_c_no_memory(c);
     for (i = 0; x && i < x->count; i++) {
         const int64_t q = (int64_t)(i / (x->count / 256)) + onnx_c_int8_least(v->type);
         ((float *)x->data)[i] = (float)(q - v->zero) * v->scale;
@@ -275,6 +277,8 @@ static onnx_tensor *onnx_c_int8_evaluate(onnx_c *c, const onnx_c_inner *in, int 
     }
     if (!failed && env[to])
         y = onnx_tensor_share(c->run, env[to]);
+    if (!env || onnx_run_lacks_memory(c->run))
+        onnx_c_no_memory(c);
     for (i = 0; env && i < (int)values; i++) {
         if (i != source)
             onnx_tensor_free(env[i]);
@@ -325,6 +329,8 @@ static uint8_t *onnx_c_int8_make_table(onnx_c *c, int node, const onnx_c_inner *
     x = *entries * 256 > ONNX_C_MOST_TABLE ? NULL : onnx_c_int8_all(c, source, kept);
     y = x ? onnx_c_int8_evaluate(c, in, source, x, value) : NULL;
     table = y ? (uint8_t *)deploy_room(*entries * 256, 1) : NULL;
+    if (y && !table)
+        onnx_c_no_memory(c);
     if (!table || y->count != *entries * 256) {
         onnx_c_refuse(c, node, "a function of one value is no table of at most 128 KiB");
         onnx_tensor_free(y);
@@ -340,8 +346,12 @@ static uint8_t *onnx_c_int8_make_table(onnx_c *c, int node, const onnx_c_inner *
         table[i % *entries * 256 + i / *entries] =
             (uint8_t)(int)(q != q ? (float)grid->zero : limited);
     }
-    if (lines && *entries > 1 && y->type == ONNX_F32)
-        onnx_c_lines_find(lines, (const float *)y->data, table, *entries, grid);
+    if (lines && *entries > 1 && y->type == ONNX_F32
+        && onnx_c_lines_find(lines, (const float *)y->data, table, *entries, grid)) {
+        onnx_c_no_memory(c);
+        free(table);
+        table = NULL;
+    }
     onnx_tensor_free(y);
     return table;
 }
@@ -1019,7 +1029,7 @@ static int64_t onnx_c_int8_bias(const onnx_tensor *whole, size_t o, double b, fl
 }
 
 /* Fills the sums of weight element (output o, term t), which is element at(o, t) of the tensor. */
-static int onnx_c_int8_make_sums(onnx_c *c, int node, const onnx_c_region *r, onnx_c_sums *s,
+static int onnx_c_int8_make_sums(onnx_c *c, const onnx_c_region *r, onnx_c_sums *s,
                                  const size_t *at, const onnx_tensor *bias)
 {
     const onnx_c_value *x = c->value + r->source[0], *y = c->value + r->to;
@@ -1036,7 +1046,7 @@ static int onnx_c_int8_make_sums(onnx_c *c, int node, const onnx_c_region *r, on
     s->shift = (int64_t *)deploy_room(s->outputs, sizeof *s->shift);
     s->factor = (float *)deploy_room(s->outputs, sizeof *s->factor);
     if (!s->weight || !s->first || !s->multiplier || !s->shift || !s->factor)
-        return onnx_c_refuse(c, node, "no memory");
+        return onnx_c_no_memory(c);
     for (o = 0; o < s->outputs; o++) {
         float scale = 0, step;
         double b = bias ? onnx_tensor_real(bias, bias->count == 1 ? 0 : o) : 0;
@@ -1068,6 +1078,15 @@ static int onnx_c_int8_make_sums(onnx_c *c, int node, const onnx_c_region *r, on
         s->shift[o] = shift;
     }
     return 0;
+}
+
+/* The places of n weights, to be set; NULL: no memory, which the message says. */
+static size_t *onnx_c_int8_places(onnx_c *c, size_t n)
+{
+    size_t *at = (size_t *)deploy_room(n, sizeof *at);
+    if (!at)
+        onnx_c_no_memory(c);
+    return at;
 }
 
 /* Writes the arrays of sums. */
@@ -1146,10 +1165,10 @@ static int onnx_c_int8_write_rows(onnx_c *c, int node, const onnx_c_region *r)
     s.outputs = (size_t)in[1]->dim[turned ? 0 : 1];
     s.terms = (size_t)in[1]->dim[turned ? 1 : 0];
     rows = x->count / s.terms;
-    at = (size_t *)deploy_room(s.outputs * s.terms, sizeof *at);
+    at = onnx_c_int8_places(c, s.outputs * s.terms);
     for (i = 0; at && i < s.outputs * s.terms; i++)
         at[i] = turned ? i : i % s.terms * s.outputs + i / s.terms;
-    failed = !at || onnx_c_int8_make_sums(c, node, r, &s, at, bias);
+    failed = !at || onnx_c_int8_make_sums(c, r, &s, at, bias);
     free(at);
     if (!failed) {
         onnx_c_int8_put_sums(c, node, r, &s);
@@ -1217,10 +1236,10 @@ static int onnx_c_int8_write_conv(onnx_c *c, int node, const onnx_c_region *r)
     groups = (size_t)onnx_int(&call, "group", 1);
     s.outputs = (size_t)in[1]->dim[0];
     s.terms = in[1]->count / s.outputs;
-    at = (size_t *)deploy_room(in[1]->count, sizeof *at);
+    at = onnx_c_int8_places(c, in[1]->count);
     for (i = 0; at && i < in[1]->count; i++)
         at[i] = i;
-    failed = !at || onnx_c_int8_make_sums(c, node, r, &s, at, onnx_in_of(&call, 2));
+    failed = !at || onnx_c_int8_make_sums(c, r, &s, at, onnx_in_of(&call, 2));
     free(at);
     if (failed) {
         onnx_c_int8_free_sums(&s);
@@ -1282,12 +1301,12 @@ static int onnx_c_int8_write_transposed(onnx_c *c, int node, const onnx_c_region
     taps = onnx_windows_size(w, dims);
     s.outputs = each * groups;
     s.terms = inputs * taps;
-    at = (size_t *)deploy_room(in[1]->count, sizeof *at);
+    at = onnx_c_int8_places(c, in[1]->count);
     for (i = 0; at && i < in[1]->count; i++) {
         const size_t o = i / s.terms, k = i % s.terms / taps;
         at[i] = ((o / each * inputs + k) * each + o % each) * taps + i % taps;
     }
-    failed = !at || onnx_c_int8_make_sums(c, node, r, &s, at, onnx_in_of(&call, 2));
+    failed = !at || onnx_c_int8_make_sums(c, r, &s, at, onnx_in_of(&call, 2));
     free(at);
     if (failed) {
         onnx_c_int8_free_sums(&s);
@@ -1385,6 +1404,7 @@ static int onnx_c_int8_make_pair(onnx_c *c, const onnx_c_region *r, onnx_c_pair 
     const onnx_c_value *a = c->value + r->source[0], *b = c->value + r->source[1],
                        *y = c->value + r->to;
     double most = (double)(a->scale > b->scale ? a->scale : b->scale) / (double)y->scale;
+    int fitted;
     memset(p, 0, sizeof *p);
     p->op = onnx_c_int8_is(c, r->core, "Sub") ? '-' : '+';
     if (onnx_c_int8_is(c, r->core, "Mul")) {
@@ -1406,8 +1426,10 @@ static int onnx_c_int8_make_pair(onnx_c *c, const onnx_c_region *r, onnx_c_pair 
         p->n = -p->n;
     if (a->type == ONNX_I32 || b->type == ONNX_I32 || y->type == ONNX_I32)
         return 0;
-    return onnx_c_pair_fit(p) ? onnx_c_refuse(c, r->core, "its roundings have no form in integers")
-                              : 0;
+    fitted = onnx_c_pair_fit(p);
+    if (fitted < 0)
+        return onnx_c_no_memory(c);
+    return fitted ? onnx_c_refuse(c, r->core, "its roundings have no form in integers") : 0;
 }
 
 /* Writes the pairs of bytes whose result is listed: those less their zero points, and the result.
@@ -1517,7 +1539,7 @@ static int onnx_c_int8_put_counts(onnx_c *c, int node, const onnx_c_region *r, s
     int failed = !m, shift;
     size_t k;
     if (!m)
-        return onnx_c_refuse(c, node, "no memory");
+        return onnx_c_no_memory(c);
     shifts = m + n + 1;
     shifts[0] = 1; /* the sum of nothing is 0 */
     for (k = 1; k <= n && !failed; k++) {

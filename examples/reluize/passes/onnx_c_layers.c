@@ -89,7 +89,7 @@ static int onnx_c_conv_weights(onnx_c *c, int node, const onnx_c_conv *p)
     float *to = (float *)deploy_room(w->count, sizeof *to);
     size_t g, i, o;
     if (!to)
-        return onnx_c_refuse(c, node, "no memory");
+        return onnx_c_no_memory(c);
     for (g = 0; g < p->groups; g++) {
         for (i = 0; i < k; i++) {
             for (o = 0; o < p->out; o++)
@@ -445,7 +445,7 @@ static int onnx_c_transposed_weights(onnx_c *c, int node, const onnx_c_conv *p)
     float *to = (float *)deploy_room(w->count, sizeof *to);
     size_t i;
     if (!to)
-        return onnx_c_refuse(c, node, "no memory");
+        return onnx_c_no_memory(c);
     for (i = 0; i < w->count; i++) {
         const size_t tap = i % p->taps, o = i / p->taps % p->out, k = i / p->taps / p->out % p->in,
                      g = i / p->taps / p->out / p->in;
@@ -676,7 +676,7 @@ static int onnx_c_gemm_weights(onnx_c *c, int node, const onnx_c_product *p)
     float *to = (float *)deploy_room(b->count, sizeof *to);
     size_t i, j;
     if (!to)
-        return onnx_c_refuse(c, node, "no memory");
+        return onnx_c_no_memory(c);
     for (i = 0; i < p->k; i++) {
         for (j = 0; j < p->n; j++)
             to[i * p->n + j] = ((const float *)b->data)[i * p->b_row + j * p->b_column];

@@ -197,7 +197,7 @@ static int64_t onnx_c_lines_fit(onnx_c_lines *l, const onnx_c_line_form *f, cons
 }
 
 /* A further kink, which changes the slope by next to nothing, gives the adjustment finer steps:
-   keeps it if fewer bytes are missed then. Returns how many are. */
+   keeps it if fewer bytes are missed then. Returns how many are, or -1: no memory. */
 static int64_t onnx_c_lines_refine(onnx_c_lines *l, const onnx_c_line_form *f, const uint8_t *table,
                                    size_t entries, int flipped, int64_t missed)
 {
@@ -207,7 +207,7 @@ static int64_t onnx_c_lines_refine(onnx_c_lines *l, const onnx_c_line_form *f, c
     now = onnx_c_lines_fit(&finer, f, table, entries, flipped);
     if (now < 0 || now >= missed) {
         free(finer.number);
-        return missed;
+        return now < 0 ? now : missed;
     }
     free(l->number);
     *l = finer;
@@ -219,11 +219,13 @@ int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, siz
 {
     onnx_c_line_form *f = (onnx_c_line_form *)deploy_room(entries, sizeof *f);
     const int flipped = grid->type == ONNX_I8 ? 128 : 0;
-    int64_t missed = -1;
+    int64_t missed = 0;
     double v[256];
     size_t e;
-    int q, bad = !f;
+    int q, bad = 0;
     memset(l, 0, sizeof *l);
+    if (!f)
+        return -1;
     for (e = 0; e < entries && !bad; e++) {
         for (q = 0; q < 256; q++)
             v[q] = (double)y[(size_t)q * entries + e] / (double)grid->scale + grid->zero + flipped;
@@ -236,11 +238,11 @@ int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, siz
         missed = onnx_c_lines_refine(l, f, table, entries, flipped, missed);
     free(f);
     l->missed = (int)missed; /* they are listed in the file */
-    if (missed >= 0 && missed * 256 <= (int64_t)entries * 256)
-        return 0;
-    free(l->number);
-    l->number = NULL;
-    return -1;
+    if (missed < 0 || missed > (int64_t)entries) {
+        free(l->number);
+        l->number = NULL;
+    }
+    return missed < 0 ? -1 : 0;
 }
 
 /* Writes the bytes that lines miss: channel, byte, result. Returns how many there are. */

@@ -364,7 +364,7 @@ static int onnx_c_math_norm_arrays(onnx_c *c, int node)
     n = in[1]->count;
     f = (float *)deploy_room(3 * n, sizeof *f);
     if (!f)
-        return onnx_c_refuse(c, node, "no memory");
+        return onnx_c_no_memory(c);
     for (k = 0; k < n; k++) {
         f[k] = (float)onnx_tensor_real(in[3], k);
         f[n + k] = (float)(onnx_tensor_real(in[1], k)

@@ -13,19 +13,26 @@ static const onnx_c_operator onnx_c_quantize_signed = {
     "QuantizeLinear", ONNX_C_ELEMENT, NULL, NULL, "(int8_t)quantized_($0, $a, $b, -128, 127)"
 };
 
-/* Forgets why integers were refused. */
-static void onnx_c_mixed_forgive(onnx_c *c)
+/* Forgets why integers were refused. Returns 0, or -1: they lack memory. */
+static int onnx_c_mixed_forgive(onnx_c *c)
 {
+    if (c->lacks_memory || onnx_run_lacks_memory(c->run))
+        return onnx_c_no_memory(c);
     c->message[0] = 0;
     c->run->message[0] = 0;
+    return 0;
 }
 
 int onnx_c_mixed_value(onnx_c *c, int value)
 {
     const int maker = value < 0 ? -1 : c->graph->value[value].maker;
+    int refused;
     if (maker < 0 || c->value[value].known || c->node[maker].floats)
         return 0;
-    if (!onnx_c_int8_floats(c, maker) || c->value[value].on_grid)
+    refused = onnx_c_int8_floats(c, maker);
+    if (c->lacks_memory)
+        return -1;
+    if (!refused || c->value[value].on_grid)
         return 0;
     if (!c->node[maker].region && !onnx_c_int8_sums(c, maker))
         return 0;
@@ -37,7 +44,8 @@ int onnx_c_mixed_node(onnx_c *c, int node)
     const onnx_node *n = c->graph->top.node + node;
     onnx_c_node *p = c->node + node;
     int k;
-    onnx_c_mixed_forgive(c);
+    if (onnx_c_mixed_forgive(c))
+        return -1;
     onnx_c_int8_forget(c, node);
     p->row = onnx_c_find_operator(n);
     if (!p->row)
@@ -66,7 +74,8 @@ int onnx_c_mixed_quantize(onnx_c *c, int node)
     onnx_c_node *p = c->node + node;
     if (!c->value[onnx_c_output(c, node, 0)].on_grid)
         return -1;
-    onnx_c_mixed_forgive(c);
+    if (onnx_c_mixed_forgive(c))
+        return -1;
     onnx_c_int8_forget(c, node);
     p->row = c->value[onnx_c_output(c, node, 0)].type == ONNX_I8 ? &onnx_c_quantize_signed
                                                                  : &onnx_c_quantize_unsigned;

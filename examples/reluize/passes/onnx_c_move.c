@@ -511,7 +511,7 @@ static int onnx_c_move_pieces(onnx_c *c, int node, int output, int *tables, onnx
         if (source >= 0 && !m->map.moved[source])
             continue;
         if (onnx_c_box_find(&m->map, source, &b, &found))
-            return onnx_c_refuse(c, node, "no memory");
+            return onnx_c_no_memory(c);
         m->by_table = found < 0;
         if (found > 0) {
             onnx_c_piece *piece = m->piece + m->pieces++;
@@ -542,7 +542,7 @@ static int onnx_c_move_write(onnx_c *c, int node)
     const onnx_node *n = c->graph->top.node + node;
     onnx_c_moved *m = (onnx_c_moved *)deploy_room((size_t)n->outputs, sizeof *m);
     unsigned char used[ONNX_C_OPERANDS] = { 0 };
-    int k, i, tables = 0, failed = m ? 0 : onnx_c_refuse(c, node, "no memory");
+    int k, i, tables = 0, failed = m ? 0 : onnx_c_no_memory(c);
     for (k = 0; k < n->outputs && !failed; k++) {
         if (n->output[k] >= 0)
             failed = onnx_c_move_pieces(c, node, k, &tables, m + k);

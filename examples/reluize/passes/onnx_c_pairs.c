@@ -128,5 +128,5 @@ int onnx_c_pair_fit(onnx_c_pair *p)
     p->n = best_n;
     p->listed = onnx_c_pair_count(p, right);
     free(right);
-    return p->listed > ONNX_C_PAIR_MOST ? -1 : 0;
+    return p->listed > ONNX_C_PAIR_MOST;
 }

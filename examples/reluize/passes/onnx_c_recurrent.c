@@ -144,7 +144,7 @@ static int onnx_c_rec_weights(onnx_c *c, int node, int k, const char *name)
     float *to = (float *)deploy_room(w->count, sizeof *to);
     size_t i;
     if (!to)
-        return onnx_c_refuse(c, node, "no memory");
+        return onnx_c_no_memory(c);
     for (i = 0; i < w->count; i++) {
         const size_t column = i % columns, row = i / columns % rows, d = i / columns / rows;
         to[(d * columns + column) * rows + row] = ((const float *)w->data)[i];
@@ -165,7 +165,7 @@ static int onnx_c_rec_biases(onnx_c *c, int node, const onnx_c_rec *p)
     float *to = (float *)deploy_room(d * n, sizeof *to);
     size_t i, k;
     if (!to)
-        return onnx_c_refuse(c, node, "no memory");
+        return onnx_c_no_memory(c);
     for (i = 0; b && i < d; i++) {
         const float *from = (const float *)b->data + i * 2 * n;
         for (k = 0; k < n; k++)

@@ -41,7 +41,7 @@ int64_t onnx_c_pool_count(onnx_c *c, int node, const onnx_window *w, int dims, i
     for (d = 0; d < dims; d++) {
         inside[d] = onnx_c_pool_counts(c, node, w + d, d, pads);
         if (inside[d] < 0)
-            return onnx_c_refuse(c, node, "out of memory");
+            return onnx_c_no_memory(c);
         differ |= !inside[d];
         fixed *= inside[d] ? inside[d] : 1;
     }
