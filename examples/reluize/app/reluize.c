@@ -215,7 +215,8 @@ static const char usage_distil[] =
     "                     labels, mixed\n"
     "  --train-size A[,B] with --augment: rows and columns of these images, smaller ones being faster\n"
     "  --distil-rate R    the largest rate of --minutes and --steps: the part of its deviation by which an\n"
-    "                     output of a matrix changes in a step (0.003)\n\n";
+    "                     output of a matrix changes in a step (0.0003 to 0.003, by how far these outputs are\n"
+    "                     from the original's)\n\n";
 
 static const char usage_int8[] =
     "in 8 bits:\n"

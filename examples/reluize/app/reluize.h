@@ -91,7 +91,7 @@ typedef struct {
     long epochs, batch, seed, samples, relus, class_axis, bits;
     long kept; /* --kept: the column of the last dimension; -1: not given */
     double rate, mean[3], std[3], memory, within, average, threshold; /* of --kept */
-    double minutes, distil_rate;                                      /* of distillation */
+    double minutes, distil_rate; /* of distillation; rate 0: chosen */
     long steps;
     double early;         /* processor seconds after which the nearest network so far is written */
     size_t train_size[2]; /* rows and columns of images in distillation; 0: as the input */
@@ -108,7 +108,7 @@ typedef struct {
 /* clang-format off */
 #define RELUIZE_DEFAULTS                                                                  \
     { .batch = 64, .seed = 1, .relus = 1, .class_axis = -1, .kept = -1,    \
-      .bits = 8, .rate = 3e-4, .distil_rate = 3e-3, .std = { 1, 1, 1 }, .early = 20 }
+      .bits = 8, .rate = 3e-4, .std = { 1, 1, 1 }, .early = 20 }
 /* clang-format on */
 extern reluize_options option;
 

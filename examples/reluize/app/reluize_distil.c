@@ -32,8 +32,13 @@ enum {
     DISTIL_HELD = 32,        /* runs on held-out samples, at most */
     DISTIL_LEARN = 32,       /* runs from which moments are taken before the first step */
     DISTIL_WARM = 50,        /* steps in which the rate rises, at most a twentieth of all */
+    DISTIL_STEPS = 50,       /* see distil_rate */
     DISTIL_CHECKS = 20       /* measurements on held-out samples */
 };
+
+/* The least and the largest rate that are chosen. */
+#define DISTIL_LEAST_RATE 3e-4
+#define DISTIL_RATE 3e-3
 
 /* One measurement. */
 typedef struct {
@@ -289,6 +294,18 @@ static void show_run(distil_run *r, int always)
             part > 0 ? gone * (1 - part) / part : 0, terminal ? "\x1b[K" : "\n");
 }
 
+/* The largest rate of distillation: that of the user, or one with which outputs of matrices change
+   in DISTIL_STEPS steps by as much as they differ from the original's before the first one. */
+static double distil_rate(const distil_run *r)
+{
+    const double rate = sqrt(r->p.check[0].held_inner) / DISTIL_STEPS;
+    if (option.distil_rate > 0)
+        return option.distil_rate;
+    if (rate < DISTIL_LEAST_RATE)
+        return DISTIL_LEAST_RATE;
+    return rate < DISTIL_RATE ? rate : DISTIL_RATE;
+}
+
 /* The rate of a step: rises at first, then falls to 0 as a cosine. */
 static double run_rate(const distil_run *r, double part)
 {
@@ -296,7 +313,7 @@ static double run_rate(const distil_run *r, double part)
     const double warm = least < DISTIL_WARM ? least : DISTIL_WARM;
     const double at = (double)r->p.step + 1;
     const double rise = warm > at ? at / warm : 1;
-    return (option.epochs ? option.rate : option.distil_rate) * rise * 0.5
+    return (option.epochs ? option.rate : distil_rate(r)) * rise * 0.5
            * (1 + cos(3.141592653589793 * part));
 }
 
