@@ -735,8 +735,9 @@ def refit(model, batches, **options):
     leaky=True: leaky forms are replaced, too. ridge, rows, memory, seed: as in examples/reluize/passes/onnx_relu.h. untie=True: modules
     that share a parameter get one each. onnx="FILE": writes the converted network there, and leaves the model as it is.
 
-    steps=N: N steps of Adam follow the closed form, on `device` (None: the model's), towards what the original makes and what its gates
-    read, without labels. The rate rises to lr and falls along a cosine; seed is that of the batches' order. The last eighth of the
+    steps=N: N steps follow the closed form, on `device` (None: the model's), of matrices along whitened gradients and of all else by
+    Adam, towards what the original makes and what its gates read, without labels. The rate rises to lr (None: by how far the closed
+    form is from the original) and falls along a cosine; seed is that of the batches' order. The last eighth of the
     batches is held out, from the closed form, too: the state that is nearest there is kept, at worst the closed form. classes: the
     axis of the classes in the first output of a classifier or language model, whose probabilities are compared then (the divergence
     from the original's); other outputs are compared by their squares over the variance. augment: a function of a batch, which may

@@ -799,12 +799,16 @@ def _check_export(flat, file, names, batches, teacher, outputs):
                            f"{reason}")
 
 # ---- [8] DISTILLATION ----
-def _squares(y, t):
-    """The mean square of the differences beside the variance of what is wanted, over what is finite in it."""
+def _variance(t):
+    """The variance of values, at least a part of their mean square, as the denominator of a loss."""
+    return torch.maximum(t.var(unbiased=False), 1e-4 * t.square().mean()).clamp(min=1e-30)
+
+def _squares(y, t, variance=None):
+    """The mean square of the differences beside the variance of what is wanted, over what is finite in it; variance: another one."""
     finite = t.isfinite()
     y, t = y[finite], t[finite]
     if not t.numel(): return 0.0
-    return (y - t).square().mean() / torch.maximum(t.var(unbiased=False), 1e-4 * t.square().mean()).clamp(min=1e-30)
+    return (y - t).square().mean() / (_variance(t) if variance is None else variance)
 
 def _log_probabilities(y, axis):
     """The logarithms of the probabilities that an output is, or whose logits it is."""
@@ -844,26 +848,136 @@ def _trained(model):
     return found
 
 _CHECKS, _WARM = 20, 50                     # measurements on what is held out; steps in which the rate rises, at most a twentieth of all
+_LEAST_RATE, _RATE = 3e-4, 3e-3              # of those that are chosen: outputs change in _STEPS_TO steps by as much as they differ from
+_STEPS_TO = 50                              # those of the original before the first one
+_INNER = 60                                 # the weight of what the gates read in a step; 1 on what is held out
+_LEARN, _ADDS, _ROWS = 32, 4, 512           # batches read before the first step; steps between two readings; rows of a reading, at most
+_MOST, _DAMPING = 1536, 0.01                # inputs of a whitened matrix, at most; what is added to the diagonal of their moments
+_KEEP, _KEEP_NORM, _KEEP_ROWS = 0.9, 0.98, 0.97     # what stays of gradients and norms in a step, of moments in a reading
+
+class _Whitened:
+    """Steps of a Linear or convolution y = W x + b along the gradient as it would be if its inputs had no correlation and one size:
+    g (A + damping)⁻¹, where A is the mean of x xᵀ over rows x that it reads, with a 1 behind them where there is a bias. This is the
+    input's half of K-FAC (Martens and Grosse 2015, arXiv 1503.05671, section 3). rate: by what part of its deviation an output
+    changes in a step."""
+    def __init__(self, m):
+        self.m, self.weights = m, [p for p in (m.weight, m.bias) if p is not None]
+        self.groups, self.inputs = getattr(m, "groups", 1), m.weight[0].numel()
+        self.n, self.rows, self.steps, self.momentum, self.norm = self.inputs + len(self.weights) - 1, 0.0, 0, 0.0, 0.0
+        self.moment = m.weight.new_zeros(self.groups, self.n, self.n, requires_grad=False)
+
+    @classmethod
+    def fits(cls, m):
+        known = type(m).forward in (nn.Linear.forward, nn.Conv1d.forward, nn.Conv2d.forward) and "forward" not in vars(m)
+        plain = known and m._parameters.get("weight") is not None and getattr(m, "padding_mode", "zeros") == "zeros"
+        return plain and not isinstance(getattr(m, "padding", 0), str) and m.weight[0].numel() + (m.bias is not None) <= _MOST
+
+    def matrix(self, tensors):
+        """A weight and a bias, or their gradients, as rows of outputs: (groups, outputs of one, n)."""
+        return torch.cat([t.reshape(self.groups, len(t) // self.groups, -1) for t in tensors], -1)
+
+    def windows(self, x):
+        """What the outputs read, (groups, rows, inputs), of at most about _ROWS of them."""
+        if isinstance(self.m, nn.Linear): return x.reshape(1, -1, self.inputs)[:, ::max(1, x.numel() // self.inputs // _ROWS)]
+        m, flat = self.m, isinstance(self.m, nn.Conv1d)
+        kernel, dilation, padding, stride = ((one, *v) if flat else v for v, one in (
+            (m.kernel_size, 1), (m.dilation, 1), (m.padding, 0), (m.stride, 1)))
+        x = x.unsqueeze(-2) if flat else x
+        x = x if x.dim() == 4 else x.unsqueeze(0)
+        places = math.prod((x.shape[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in (0, 1))
+        x = x[::max(1, len(x) * places // max(_ROWS, places))]                # whole samples first, as windows take much memory
+        x = nn.functional.unfold(x, kernel, dilation, padding, stride).transpose(1, 2).reshape(-1, self.groups, self.inputs)
+        return x[::max(1, len(x) // _ROWS)].transpose(0, 1)
+
+    def add(self, m, args, y):
+        """A hook that adds the rows of a call to the moments."""
+        with torch.no_grad():
+            x = self.windows(args[0].detach())
+            x = torch.cat([x, x.new_ones(*x.shape[:2], self.n - self.inputs)], -1)
+            self.moment += x.transpose(1, 2) @ x
+            self.rows += x.shape[1]
+
+    def invert(self, damping):
+        """In double, on the CPU, as not every device has doubles. damping: a part of the mean square of the group's inputs, or of a
+        tenth of all groups' if that is more, and of the square of the 1."""
+        a = self.moment.to("cpu", torch.float64) / self.rows
+        square = a.diagonal(0, 1, 2)[:, :self.inputs].mean(1)
+        add = damping * torch.maximum(square, square.mean() / 10 + 1e-12)
+        diagonal = torch.full((self.groups, self.n), damping, dtype=a.dtype)
+        diagonal[:, :self.inputs] = add[:, None]
+        self.inverse = torch.linalg.inv_ex(a + diagonal.diag_embed())[0].to(self.moment)
+        self.deviation = self.deviations()
+
+    def deviations(self):
+        """Those of the outputs, (groups, outputs of one)."""
+        w = self.matrix(self.weights)
+        product = w @ self.moment / self.rows
+        mean = product[..., -1] if self.n > self.inputs else 0
+        return ((product * w).sum(-1) - mean ** 2).clamp(min=1e-12).sqrt()
+
+    def turned(self, g): return g @ self.inverse
+
+    def step(self, rate):
+        self.steps += 1
+        if self.steps <= 8 or self.steps == 16 or self.steps % 20 == 0: self.invert(max(_DAMPING, self.n / (4 * self.rows)))
+        g = self.matrix([torch.zeros_like(p) if p.grad is None else p.grad for p in self.weights])
+        turned = self.turned(g)
+        self.momentum = _KEEP * self.momentum + (1 - _KEEP) * turned
+        self.norm = _KEEP_NORM * self.norm + (1 - _KEEP_NORM) * (g * turned).sum(-1).clamp(min=0)
+        norm = (self.norm / (1 - _KEEP_NORM ** self.steps)).sqrt() + 1e-20
+        change = (rate / (1 - _KEEP ** self.steps) * self.deviation / norm).unsqueeze(-1) * self.momentum
+        for p, c in zip(self.weights, change.split([self.inputs, self.n - self.inputs][:len(self.weights)], -1)): p.sub_(c.reshape(p.shape))
+
+def _whitened(model):
+    """The matrices of a model whose parameters no other module has."""
+    owners = [id(p) for m in model.modules() for p in m._parameters.values() if p is not None]
+    found = [_Whitened(m) for m in dict.fromkeys(model.modules()) if _Whitened.fits(m)]
+    return [w for w in found if all(owners.count(id(p)) == 1 for p in w.weights)]
 
 class _Distillation:
-    """Steps of Adam for a converted model, towards what the original makes and what its gates read: no labels. The rate rises
-    over the first steps and falls along a cosine. Of the states at the beginning and at
+    """Steps for a converted model, towards what the original makes and what its gates read: no labels. Matrices move along whitened
+    gradients, all else by Adam. The rate rises over the first steps and falls along a cosine. Of the states at the beginning and at
     the end of each twentieth of the steps the one is kept whose loss is least on what is held out."""
     def __init__(self, student, teacher, paths, batches, classes, augment, device):
         self.paths, self.classes, self.augment, self.device = list(paths), classes, augment, device
         self.student, self.teacher = student.to(device), teacher.to(device)
         self.used, self.batches = _used(batches), batches
-        trained = _trained(student)
-        self.weights = [p for p, _ in trained]
-        self.first = [p.detach().clone() for p in self.weights]
-        self.scales = [_scale(p, axis) for p, axis in trained]
-        self.moves = [torch.zeros_like(p) for p in self.first]                # a weight is first + scale·move
+        self.trained = _trained(student)
+        self.weights = [p for p, _ in self.trained]
+        self.whitened, self.variances = _whitened(student.model), []
 
     def values(self, flat, tensors):
         """(outputs, what the gates read in the order of their calls)"""
         read = []
         with _Watch(flat.model, lambda path, count, x, y: read.append(x), torch.clone, self.paths):
             return flat(*[t.clone() for t in tensors]), read
+
+    @contextlib.contextmanager
+    def reading(self):
+        """The calls in this context change the moments of the matrices."""
+        for w in self.whitened: w.moment, w.rows = w.moment * _KEEP_ROWS, w.rows * _KEEP_ROWS
+        hooks = [w.m.register_forward_hook(w.add) for w in self.whitened]
+        try: yield
+        finally:
+            for h in hooks: h.remove()
+
+    @torch.no_grad()
+    def learn(self, order):
+        """Takes from batches the first moments, and the variance of what each gate reads. Matrices that no call has used as such stay
+        with Adam, whose weights are first + scale·move."""
+        reads = []
+        for k in order:
+            batch = self.on_device(self.batches[k])
+            with self.reading(): self.values(self.student, batch)
+            reads.append([(t.isfinite().sum(), t.sum(), t.square().sum()) for t in
+                          (t[t.isfinite()].double().cpu() for t in self.values(self.teacher, batch)[1])])
+        for of in zip(*reads):
+            count, first, second = (sum(v) / max(sum(r[0] for r in of), 1) for v in zip(*of))
+            self.variances.append(max(float(second - first ** 2), 1e-4 * float(second), 1e-30))
+        self.whitened = [w for w in self.whitened if w.rows]
+        taken = {id(p) for w in self.whitened for p in w.weights}
+        rest = [(p, axis) for p, axis in self.trained if id(p) not in taken]
+        self.rest = [(p, p.detach().clone(), _scale(p, axis), torch.zeros_like(p.detach())) for p, axis in rest]
 
     def apart(self, made, wanted):
         """How far outputs are from those wanted."""
@@ -872,19 +986,20 @@ class _Distillation:
         if self.classes is not None and of: each.insert(0, _divergence(*of[0], self.classes))
         return sum(each)
 
-    def loss(self, tensors):
+    def losses(self, tensors):
+        """Of the outputs, and the mean over what the gates read."""
         with torch.no_grad(): wanted, reads = self.values(self.teacher, tensors)
         made, read = self.values(self.student, tensors)
-        inside = [_squares(x, t) for x, t in zip(read, reads)]
-        return self.apart(made, wanted) + sum(inside) / max(len(inside), 1)
+        inside = [_squares(*of) for of in zip(read, reads, self.variances)]
+        return self.apart(made, wanted), sum(inside) / max(len(inside), 1)
 
     def on_device(self, batch): return [t.to(self.device) for t in batch]
 
     @torch.no_grad()
     def held_out(self):
-        """The loss of the held-out batches, the mean over them."""
-        held = self.batches[self.used:]
-        return sum(float(self.loss(self.on_device(b))) for b in held) / len(held)
+        """The losses of the held-out batches, the means over them."""
+        of = [self.losses(self.on_device(b)) for b in self.batches[self.used:]]
+        return [sum(float(loss) for loss in losses) / len(of) for losses in zip(*of)]
 
     def order(self, steps, seed):
         """Which batch each step takes: all of them in a random order, then again in another one."""
@@ -892,40 +1007,47 @@ class _Distillation:
         while len(order) < steps: order += torch.randperm(self.used, generator=random).tolist()
         return order[:steps]
 
-    def gradients(self, batch):
-        """Sets the gradients of the moves, of the loss of a batch."""
-        with torch.enable_grad():
-            for p in self.weights: p.grad = None
-            self.loss(self.on_device(batch)).backward()
-        for p, scale, move in zip(self.weights, self.scales, self.moves): move.grad = None if p.grad is None else p.grad * scale
+    def gradients(self, batch, reads):
+        """Sets the gradients of the loss of a batch, those of the moves, too. reads: the moments change."""
+        for p in self.weights: p.grad = None
+        with torch.enable_grad(), self.reading() if reads else contextlib.nullcontext():
+            outputs, inside = self.losses(self.on_device(batch))
+            (outputs + _INNER * inside).backward()
+        for p, _, scale, move in self.rest: move.grad = None if p.grad is None else p.grad * scale
 
     @torch.no_grad()
-    def move(self):
-        for p, first, scale, move in zip(self.weights, self.first, self.scales, self.moves): p.copy_(first + scale * move)
+    def move(self, rate):
+        for w in self.whitened: w.step(rate)
+        for p, first, scale, move in self.rest: p.copy_(first + scale * move)
 
     def run(self, steps, lr, seed):
         """Returns the entry of the report."""
         gates = [p for p in self.weights if not p.requires_grad]              # buffers, whose gradients end with this function
         for p in gates: p.requires_grad_(True)
-        optimizer = torch.optim.Adam(self.moves, lr=lr)
-        before = least = self.held_out()
-        best, at, checks = [m.clone() for m in self.moves], 0, {(k + 1) * steps // _CHECKS for k in range(_CHECKS)}
+        self.learn(self.order(min(_LEARN, self.used), seed))
+        outputs, inside = self.held_out()
+        before = least = outputs + inside
+        lr = min(max(_LEAST_RATE, math.sqrt(inside) / _STEPS_TO), _RATE) if lr is None else lr
+        optimizer = torch.optim.Adam([move for *_, move in self.rest], lr=lr) if self.rest else None
+        state = lambda: [p.detach().clone() for p in self.weights]
+        best, at, checks = state(), 0, {(k + 1) * steps // _CHECKS for k in range(_CHECKS)}
         warm = max(1, min(_WARM, steps / 20))
         for step, k in enumerate(self.order(steps, seed)):
             rate = lr * min((step + 1) / warm, 1) * 0.5 * (1 + math.cos(math.pi * step / steps))
-            for group in optimizer.param_groups: group["lr"] = rate
-            self.gradients(self.batches[k] if self.augment is None else self.augmented(k))
-            optimizer.step()
-            self.move()
+            self.gradients(self.batches[k] if self.augment is None else self.augmented(k), step % _ADDS == 0)
+            if optimizer:
+                optimizer.param_groups[0]["lr"] = rate
+                optimizer.step()
+            self.move(rate)
             if step + 1 in checks:
-                now = self.held_out()
-                if now < least: least, best, at = now, [m.clone() for m in self.moves], step + 1
-        self.moves = best
-        self.move()
+                now = sum(self.held_out())
+                if now < least: least, best, at = now, state(), step + 1
+        with torch.no_grad():
+            for p, kept in zip(self.weights, best): p.copy_(kept)
         for p in self.weights: p.grad = None
         for p in gates: p.requires_grad_(False)
-        return {"kind": "distillation", "name": f"the last {len(self.batches) - self.used} of {len(self.batches)} batches", "step": at,
-                "before": before, "after": least}
+        return {"kind": "distillation", "name": f"the last {len(self.batches) - self.used} of {len(self.batches)} batches", "lr": lr,
+                "step": at, "before": before, "after": least}
 
     def augmented(self, k):
         """Batch k as the user's function changes it."""
@@ -1347,7 +1469,7 @@ def _no_module(job, gates):
                       f"refit(..., onnx='relu.onnx')")
 
 def refit(model, batches, what="full", relus=1, leaky=False, fitted=False, line=False, ridge=0.0, rows=0, memory=0, seed=1, steps=0,
-          lr=1e-4, classes=None, augment=None, device=None, onnx=None, untie=False, report=None):
+          lr=None, classes=None, augment=None, device=None, onnx=None, untie=False, report=None):
     """See lgelu.refit."""
     if report is not None and not hasattr(report, "extend"):
         raise TypeError(f"lgelu: refit: report is a list, not {type(report).__name__}")
