@@ -3530,6 +3530,21 @@ static size_t lgelu__utf8(const void *text, size_t bytes)
     return bytes;
 }
 
+/* Returns the index of the first of n values for which |factor·x| < bound is false, or n. */
+static size_t lgelu__first_not_below(const float *x, size_t n, double factor, double bound)
+{
+    size_t i = 0;
+    while (i < n && factor * fabs((double)x[i]) < bound)
+        i++;
+    return i;
+}
+
+/* Returns the index of the first of n values that is infinite or NaN, or n. */
+static size_t lgelu__first_not_finite(const float *x, size_t n)
+{
+    return lgelu__first_not_below(x, n, 1, HUGE_VAL);
+}
+
 /* Names are stored in JSON without escapes. */
 #define LGELU__PLAIN "must be UTF-8 without control characters, quotation marks and backslashes"
 static int lgelu__is_plain_text(const char *text)
@@ -6939,12 +6954,19 @@ static void lgelu__winograd_dtaps(size_t o, void *user)
     lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, step, p->add, p->in);
 }
 
+/* Returns into how many parts the workspace is divided: one, which all workers share, or one for
+   each worker. */
+static size_t lgelu__winograd_parts_of(const lgelu__winograd *p)
+{
+    return p->shared ? 1 : LGELU__WINOGRAD_WORKERS;
+}
+
 /* Sets what y, dx and dW have in common: images of shape `from` are read, and tiles belong to those
    of shape `to`. */
 static void lgelu__winograd_begin(lgelu__winograd *p, const lgelu__job *job, const size_t *from,
                                   const size_t *to)
 {
-    size_t workers;
+    size_t parts;
     memset(p, 0, sizeof *p);
     p->from = from;
     p->to = to;
@@ -6954,11 +6976,11 @@ static void lgelu__winograd_begin(lgelu__winograd *p, const lgelu__job *job, con
     p->down = (to[0] + 1) / 2;
     p->tiles = job->samples * p->across * p->down;
     p->broken = &job->net->internal.broken;
-    workers = p->shared ? 1 : LGELU__WINOGRAD_WORKERS;
+    parts = lgelu__winograd_parts_of(p);
     p->kernel = job->net->internal.scratch;
-    p->u = p->kernel + workers * 16 * p->kernel_step;
+    p->u = p->kernel + parts * 16 * p->kernel_step;
     p->m = p->u + 16 * p->u_step;
-    p->work = (unsigned char *)(p->u + workers * 16 * (p->u_step + p->m_step));
+    p->work = (unsigned char *)(p->u + parts * 16 * (p->u_step + p->m_step));
 }
 
 /* Few tiles: computes `cols` columns of the products of y's or dx's tiles, from column j on. */
@@ -7092,7 +7114,7 @@ static void lgelu__winograd_dx(const lgelu__job *job)
 static void lgelu__winograd_dw(const lgelu__job *job)
 {
     const lgelu_threads *threads = &job->net->threads;
-    size_t workers;
+    size_t parts;
     lgelu__winograd p;
     lgelu__winograd_begin(&p, job, job->from->shape, job->node->shape);
     p.x = job->x;
@@ -7104,8 +7126,8 @@ static void lgelu__winograd_dw(const lgelu__job *job)
         lgelu__winograd_few_tiles(&p, threads);
         return;
     }
-    workers = p.shared ? 1 : LGELU__WINOGRAD_WORKERS;
-    p.tiles_of_worker = ((p.tiles - 1) / workers / p.round + 1) * p.round;
+    parts = lgelu__winograd_parts_of(&p);
+    p.tiles_of_worker = ((p.tiles - 1) / parts / p.round + 1) * p.round;
     if (p.shared)
         lgelu__winograd_rounds(&p, p.tiles, threads);
     else
@@ -7137,6 +7159,13 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
     return lgelu__append(net, &node);
 }
 
+/* y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps), for each channel. The value is computed
+   as x·scale + shift. The sums over the pixels of a channel are accurate to about double precision:
+   each range of rows has sums of its own, which are then added in order. A gate or a sum that reads
+   the value can compute it itself; then it is not written. aux holds, in order, for each channel:
+   the scales, the shifts and the three factors of the backward (floats; one row is spare), the
+   means and 1/√(variance + eps) (doubles), and then the sums of each range (doubles). */
+
 /* Returns whether the only reader computes x·scale + shift itself. */
 static int lgelu__batch_norm_fuses(const lgelu__use *p)
 {
@@ -7144,12 +7173,7 @@ static int lgelu__batch_norm_fuses(const lgelu__use *p)
            && lgelu__is_a(p->net->nodes + p->reader, LGELU__READS_AFFINE);
 }
 
-/* y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps), for each channel. The value is computed
-   as x·scale + shift. The sums over the pixels of a channel are accurate to about double precision:
-   each range has its own, which are added in order. A gate or a sum that reads the value can
-   compute it itself; then it is not written. aux holds, in order, for each channel: the scales, the
-   shifts and the three factors of the backward (floats; one row is spare), the means and
-   1/√(variance + eps) (doubles), and then the sums of each range (doubles). */
+/* Returns the means of the channels in aux. */
 static double *lgelu__batch_norm_mean(const lgelu__job *p)
 {
     return (double *)(void *)(p->aux + 6 * p->channels);
@@ -7168,7 +7192,7 @@ static void lgelu__batch_norm_sums_range(const lgelu__job *p, size_t row, size_t
     lgelu__k()->channel_sums(sum, p->x + row * c, p->b + row * c, rows, c);
 }
 
-/* Computes the sums over all rows of a·1 and a·b into p->sum. */
+/* Computes Σ a and Σ a·b of each channel over all rows into p->sum. */
 static void lgelu__batch_norm_sums(lgelu__job *p, const float *a, const float *b)
 {
     const size_t n = 2 * p->channels, sums = lgelu__task_count(p) * n;
@@ -7204,18 +7228,20 @@ static void lgelu__batch_norm_learn(const lgelu__job *p, size_t i, double *mean,
     const long batches = p->net->internal.estimate;
     const double k = batches ? 1 / (double)batches : (double)p->node->momentum;
     const double n = (double)p->rows;
-    float *running = p->net->state + p->node->state_at + i, *spread = running + p->channels;
+    float *running_mean = p->net->state + p->node->state_at + i;
+    float *running_variance = running_mean + p->channels;
     double unbiased;
     *mean = p->sum[i] / n;
     *variance = fma(-*mean, *mean, p->sum[p->channels + i] / n);
     if (*variance < 0)
         *variance = 0;
     unbiased = lgelu__rounded_product(*variance, n / (n - 1));
-    *running = lgelu__moved_towards(*running, *mean, k);
-    *spread = lgelu__moved_towards(*spread, unbiased, k);
+    *running_mean = lgelu__moved_towards(*running_mean, *mean, k);
+    *running_variance = lgelu__moved_towards(*running_variance, unbiased, k);
 }
 
-/* Computes scale and shift. The value is then written by ranges, unless its reader computes it. */
+/* Computes scale and shift of each channel, from the statistics of the batch or the running ones.
+   The value is then written by ranges, unless its reader computes it. */
 static lgelu_status lgelu__batch_norm_forward(lgelu__job *p)
 {
     lgelu_net *net = p->net;
@@ -7304,7 +7330,7 @@ LGELU_DEF int lgelu_group_norm(lgelu_net *net, const char *name, int x, size_t g
 typedef struct {
     double *sum, *mean, *inverse;
     float *factor, *dgain;
-} lgelu__group_notes;
+} lgelu__group_stats;
 
 static size_t lgelu__group_norm_aux(const lgelu__job *p)
 {
@@ -7312,11 +7338,11 @@ static size_t lgelu__group_norm_aux(const lgelu__job *p)
     return lgelu__times(p->samples, doubles * sizeof(double) + floats * sizeof(float));
 }
 
-static lgelu__group_notes lgelu__group_notes_of(const lgelu__job *p, size_t sample)
+static lgelu__group_stats lgelu__group_stats_of(const lgelu__job *p, size_t sample)
 {
     const size_t c = p->channels, groups = p->node->groups, doubles = 2 * (c + groups);
     float *floats = (float *)(void *)(p->sum + p->samples * doubles);
-    lgelu__group_notes n;
+    lgelu__group_stats n;
     n.sum = p->sum + sample * doubles;
     n.mean = n.sum + 2 * c;
     n.inverse = n.mean + groups;
@@ -7325,12 +7351,12 @@ static lgelu__group_notes lgelu__group_notes_of(const lgelu__job *p, size_t samp
     return n;
 }
 
-/* Computes a sample of the value. */
+/* Computes the statistics of a sample's groups, and the sample of the value. */
 static void lgelu__group_norm_sample_forward(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, groups = p->node->groups, width = c / groups, at = row * c;
     const double count = (double)rows * (double)width;
-    const lgelu__group_notes n = lgelu__group_notes_of(p, row / rows);
+    const lgelu__group_stats n = lgelu__group_stats_of(p, row / rows);
     const lgelu__scaled x = { p->x + at, n.factor, n.factor + c }, none = { NULL, NULL, NULL };
     size_t g, k;
     lgelu__k()->channel_sums(n.sum, p->x + at, p->x + at, rows, c);
@@ -7360,7 +7386,7 @@ static void lgelu__group_norm_sample_backward(const lgelu__job *p, size_t row, s
 {
     const size_t c = p->channels, groups = p->node->groups, width = c / groups, at = row * c;
     const double count = (double)rows * (double)width;
-    const lgelu__group_notes n = lgelu__group_notes_of(p, row / rows);
+    const lgelu__group_stats n = lgelu__group_stats_of(p, row / rows);
     const lgelu__scaled dy = { p->dy + at, n.factor, NULL };
     const lgelu__scaled x = { p->x + at, n.factor + c, n.factor + 2 * c };
     size_t g, k;
@@ -7398,7 +7424,7 @@ static void lgelu__group_norm_backward(lgelu__job *p)
 {
     const size_t n = 2 * p->channels;
     lgelu__for_rows(p, lgelu__group_norm_range);
-    lgelu_column_sums(p->dbias, lgelu__group_notes_of(p, 0).dgain, n, p->samples, n, p->add_dbias,
+    lgelu_column_sums(p->dbias, lgelu__group_stats_of(p, 0).dgain, n, p->samples, n, p->add_dbias,
                       &p->net->threads);
 }
 
@@ -7476,7 +7502,7 @@ LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
     return lgelu__append_pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
 }
 
-/* aux holds, for each maximum, which element of the window it was: the first of equal ones. Only
+/* aux holds, for each maximum, at which element of the window it was: the first of equal ones. Only
    that one receives the gradient. */
 static size_t lgelu__pool_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->channels); }
 
@@ -7834,11 +7860,12 @@ static void lgelu__rotary_angles(size_t pair, void *user)
     const size_t width = p->node->option[1];
     const size_t tokens = lgelu__min(p->rows, p->node->shape[1]);
     const double power = 2 * (double)pair / (double)width;
-    const double turn = lgelu__exp(-power * lgelu__log((double)p->node->base)) * 0.3183098861837907;
+    const double one_over_pi = 0.3183098861837907;
+    const double turn = lgelu__exp(-power * lgelu__log((double)p->node->base)) * one_over_pi;
     float *c = p->aux + pair, *s = c + width / 2;
     size_t i;
     for (i = 0; i < tokens; i++) {
-        /* The angle divided by π, less its full turns: in [-1, 1]. */
+        /* The angle of token i divided by π, and that without its full turns, in [-1, 1]. */
         const double angle = (double)(net->internal.from + i) * turn;
         const double x = fma(-2.0, floor(fma(angle, 0.5, 0.5)), angle);
         const double sine = lgelu__sinpi(fabs(x));
@@ -7853,7 +7880,7 @@ static lgelu_status lgelu__rotary_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* Turns the pairs (x[2i], x[2i + 1]) of one head; back if `back` is 1. */
+/* Turns the pairs (x[2i], x[2i + 1]) of one head; by the opposite angle if `back` is 1. */
 static void lgelu__rotary_interleaved(float *y, const float *x, const float *table, size_t width,
                                       int back)
 {
@@ -8016,14 +8043,15 @@ typedef struct {
     const float *x, *dy;  /* (samples, tokens, x_row): queries, keys, values; dy of y */
     float *y, *dx, *stat; /* stat: the largest score and Σ exp of each row of scores */
     float scale;          /* 1/√width */
-    unsigned char *work;  /* `worker` bytes for each worker */
+    unsigned char *work;  /* work_bytes for each worker */
     size_t tokens, channels, heads, width;
-    size_t kv_heads, group;     /* heads of keys and values; how many heads of queries read each */
-    size_t x_row;               /* floats of x from one token to the next */
-    size_t row;                 /* floats from one row of scores to the next */
-    size_t queries;             /* in a block, at most */
-    size_t tasks, blocks;       /* heads of queries of all samples; blocks of queries of each */
-    size_t from, count, worker; /* the first query and how many there are */
+    size_t kv_heads, group; /* heads of keys and values; how many heads of queries read each */
+    size_t x_row;           /* floats of x from one token to the next */
+    size_t row;             /* floats from one row of scores to the next */
+    size_t queries;         /* in a block, at most */
+    size_t tasks, blocks;   /* heads of queries of all samples; blocks of queries of each */
+    size_t from, count;     /* the first query, as a position, and how many there are */
+    size_t work_bytes;
     int causal, *broken;
 } lgelu__attention_job;
 
@@ -8034,17 +8062,18 @@ typedef struct {
     size_t q_at, k_at, v_at, y_at, stat_at;
 } lgelu__attention_block;
 
+/* Returns the floats from one row of scores to the next: whole cache lines. */
 static size_t lgelu__attention_row(const lgelu_node *node)
 {
     return (node->shape[1] + 15) & ~(size_t)15;
 }
 
-/* Returns the bytes of one worker: two blocks of scores, and the workspace of a product on one
-   thread. For at most 64 queries, w channels of a head and t tokens, the products are (64, t, w),
-   (64, w, t) and (t, w, 64). A causal attention multiplies by any number of tokens up to the
+/* Returns the bytes of one worker's workspace: two blocks of scores, and the workspace of a product
+   on one thread. For at most 64 queries, w channels of a head and t tokens, the products are (64,
+   t, w), (64, w, t) and (t, w, 64). A causal attention multiplies by any number of tokens up to the
    context; since the workspace of a product suffices for every smaller one, that of the whole
    context suffices for them all. */
-static size_t lgelu__attention_worker(const lgelu_node *node)
+static size_t lgelu__attention_work_bytes(const lgelu_node *node)
 {
     const size_t n = LGELU__QUERIES, t = node->shape[1], w = node->shape[2] / node->option[0];
     const size_t most =
@@ -8057,7 +8086,7 @@ static size_t lgelu__attention_worker(const lgelu_node *node)
 static size_t lgelu__attention_work(const lgelu__job *p, int train)
 {
     (void)train;
-    return lgelu__times(LGELU__WORKERS, lgelu__attention_worker(p->node));
+    return lgelu__times(LGELU__WORKERS, lgelu__attention_work_bytes(p->node));
 }
 
 static size_t lgelu__attention_aux(const lgelu__job *p)
@@ -8065,6 +8094,7 @@ static size_t lgelu__attention_aux(const lgelu__job *p)
     return lgelu__times(lgelu__times(p->rows, p->node->option[0]), 2 * sizeof(float));
 }
 
+/* Returns the arguments of an attention that takes `queries` queries at a time. */
 static lgelu__attention_job lgelu__attention_make(const lgelu__job *job, size_t queries)
 {
     lgelu_net *net = job->net;
@@ -8081,9 +8111,10 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job, size_t 
     p.causal = node->option[1] != 0;
     p.broken = &net->internal.broken;
     p.row = lgelu__attention_row(node);
-    p.worker = lgelu__attention_worker(node);
+    p.work_bytes = lgelu__attention_work_bytes(node);
     p.from = net->internal.from;
     p.count = net->internal.tokens ? net->internal.tokens : p.tokens;
+    /* The job's values begin with token `from`; in an attention positions count from token 0. */
     p.x = job->x - p.from * p.x_row;
     p.y = job->y - p.from * p.channels;
     p.dx = job->dx[0];
@@ -8096,6 +8127,7 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job, size_t 
     return p;
 }
 
+/* Returns block number `block` of a head of queries; `head` counts those of all samples. */
 static lgelu__attention_block lgelu__attention_block_of(const lgelu__attention_job *p, size_t head,
                                                         size_t block)
 {
@@ -8121,8 +8153,8 @@ static size_t lgelu__attention_keys(const lgelu__attention_job *p, const lgelu__
     return p->causal ? b->first + i + 1 : b->keys;
 }
 
-/* O = P V for `count` queries of a block from number i on, each by the keys that the last one sees.
-   The rows of P have not been divided by their sums yet. */
+/* Computes O = P V for `count` queries of a block from number i on, each of them over the keys that
+   the last one sees. The rows of P have not been divided by their sums yet. */
 static void lgelu__attention_outputs(const lgelu__attention_job *p, const lgelu__attention_block *b,
                                      size_t i, size_t count, const float *s, void *work)
 {
@@ -8134,27 +8166,17 @@ static void lgelu__attention_outputs(const lgelu__attention_job *p, const lgelu_
     lgelu__multiply(&job, work, NULL, p->broken);
 }
 
-static int lgelu__all_finite(const float *x, size_t n)
-{
-    size_t i;
-    for (i = 0; i < n; i++) {
-        if (!(fabsf(x[i]) <= FLT_MAX))
-            return 0;
-    }
-    return 1;
-}
-
+/* Computes the outputs of a block, and what the backward needs of its scores into p->stat. */
 static void lgelu__attention_forward_block(const lgelu__attention_job *p,
                                            const lgelu__attention_block *b, float *s, void *work)
 {
     const lgelu__kernels *isa = lgelu__k();
-    const size_t row = p->row, x_row = p->x_row, c = p->channels;
+    const size_t row = p->row, x_row = p->x_row, c = p->channels, w = p->width;
     float *y = p->y + b->y_at, *stat = p->stat + b->stat_at;
     lgelu_product job;
     size_t i;
     /* S = Q Kᵀ */
-    job = lgelu__product_make(b->queries, b->keys, p->width, s, row,
-                              lgelu__matrix(p->x + b->q_at, x_row),
+    job = lgelu__product_make(b->queries, b->keys, w, s, row, lgelu__matrix(p->x + b->q_at, x_row),
                               lgelu__transpose(p->x + b->k_at, x_row));
     lgelu__multiply(&job, work, NULL, p->broken);
     /* Each row of S becomes exp(scale·(S - its largest)); stat receives that and the sum. */
@@ -8166,18 +8188,18 @@ static void lgelu__attention_forward_block(const lgelu__attention_job *p,
        than its query, and adds 0·v. The last query sees all keys: if its output is finite, so is
        each v, and 0·v is 0. If it is not, each other query is multiplied by its own keys alone. */
     lgelu__attention_outputs(p, b, 0, b->queries, s, work);
-    if (p->causal && !lgelu__all_finite(y + (b->queries - 1) * c, p->width)) {
+    if (p->causal && lgelu__first_not_finite(y + (b->queries - 1) * c, w) < w) {
         for (i = 0; i + 1 < b->queries; i++)
             lgelu__attention_outputs(p, b, i, 1, s, work);
     }
     for (i = 0; i < b->queries; i++)
-        isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
+        isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], w);
 }
 
 static void lgelu__attention_forward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    float *s = (float *)(void *)(p->work + worker * p->worker);
+    float *s = (float *)(void *)(p->work + worker * p->work_bytes);
     void *work = s + 2 * LGELU__QUERIES * p->row;
     size_t task;
     for (task = worker; task < p->tasks * p->blocks; task += LGELU__WORKERS) {
@@ -8233,7 +8255,8 @@ static void lgelu__attention_backward_block(const lgelu__attention_job *p,
 static void lgelu__attention_backward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * p->row;
+    float *s = (float *)(void *)(p->work + worker * p->work_bytes),
+          *ds = s + LGELU__QUERIES * p->row;
     void *work = ds + LGELU__QUERIES * p->row;
     const size_t blocks = p->group * p->blocks;
     size_t first, k;
@@ -8302,7 +8325,8 @@ static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
 }
 
 /* ---- images as tokens: patches, transpose, class token, mean of tokens ---- */
-/* A task has one sample. */
+
+/* In these layers a task computes one sample. */
 
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
 {
@@ -8359,7 +8383,7 @@ static void lgelu__transpose_range(const lgelu__job *p, size_t row, size_t rows)
     const size_t pixels = p->node->shape[2], c = p->from->shape[2], at = row / rows * pixels * c;
     const float *x = p->dy ? p->dy + at : p->x + at;
     float *y = p->dy ? p->dx[0] + at : p->y + at;
-    /* of the matrix that is read */
+    /* The matrix that is read has `lines` rows of `length` elements. */
     const size_t lines = p->dy ? c : pixels, length = p->dy ? pixels : c;
     size_t first, left, i, k;
     for (first = 0; first < lines; first += SIDE) {
@@ -8383,7 +8407,8 @@ LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
     return lgelu__append(net, &node);
 }
 
-/* The learned token, then the sample's tokens. */
+/* Writes the learned token, then the sample's tokens; in the backward copies the gradients of the
+   latter. */
 static void lgelu__class_token_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y;
@@ -8419,7 +8444,8 @@ LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t 
     return lgelu__append(net, &node);
 }
 
-/* The value has one row for each sample, so that `rows` is 1 here. */
+/* Computes the mean of a sample's tokens, or their gradients. The value has one row for each
+   sample, so that `rows` is 1 here. */
 static void lgelu__mean_tokens_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__elements(p->from);
@@ -8617,7 +8643,7 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
     return lgelu__append_loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
 }
 
-/* An unbound target leaves the loss out. */
+/* Adds the loss to net.loss, unless its target is not bound. */
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
 {
     const float *target = lgelu__input_value(p->net, p->node, 1);
@@ -8671,7 +8697,7 @@ LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gra
     return lgelu__append_loss(net, LGELU_OP_CUSTOM_LOSS, name, x, gradient);
 }
 
-/* Without the caller's gradient the loss is left out. */
+/* Passes on the caller's gradient, times the loss scale, or zeros where none is bound. */
 static void lgelu__custom_loss_backward(lgelu__job *p)
 {
     const float *gradient = lgelu__input_value(p->net, p->node, 1);
@@ -8687,9 +8713,9 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 /* clang-format off */
 /* To add a kind of layer (SIGMOID is a small example to follow, RMS_NORM one with parameters): add
    its row to LGELU_LAYERS in [1], then run `make -C tests test_places` until it passes. It prints
-   what is still missing, a line each, in these places (counted with a normalisation to length 1).
-   Those in this file are apart since [1] is the manual, where no private name stands, and since the
-   memory plan in [8b] needs the rows before the layers follow:
+   what is still missing, a line each, in these places (all that a trial, a normalisation to length
+   1, needed). Those in this file are apart since [1] is the manual, where no private name stands,
+   and since the memory plan in [8b] needs the rows before the layers follow:
 
    In this file
      1. LGELU__FUNCTIONS_OF_LAYERS at the top of [8]: one row with its functions. (A special
@@ -9113,21 +9139,6 @@ static void lgelu__forward_layer(lgelu_net *net, int i)
     lgelu__guards_after(net, node, i);
 }
 
-/* Returns the index of the first of n values for which |factor·x| < bound is false, or n. */
-static size_t lgelu__first_not_below(const float *x, size_t n, double factor, double bound)
-{
-    size_t i = 0;
-    while (i < n && factor * fabs((double)x[i]) < bound)
-        i++;
-    return i;
-}
-
-/* Returns the index of the first of n values that is infinite or NaN, or n. */
-static size_t lgelu__first_not_finite(const float *x, size_t n)
-{
-    return lgelu__first_not_below(x, n, 1, HUGE_VAL);
-}
-
 /* Refuses a forward that has made a running statistic infinite or NaN. */
 static void lgelu__check_statistics(lgelu_net *net)
 {
@@ -9171,7 +9182,7 @@ static void lgelu__run_forward(const lgelu_threads *team, void *user)
         if (!net->internal.tokens || !lgelu__is_a(net->nodes + i, LGELU_TRAIT_LOSS))
             lgelu__forward_layer(net, i);
     }
-    if (!net->status && !(net->loss - net->loss <= 0))
+    if (!net->status && !(fabs(net->loss) <= DBL_MAX))
         lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
     if (!net->status && updates)
         lgelu__check_statistics(net);
@@ -9444,7 +9455,7 @@ static lgelu_status lgelu__check_custom_gradient(lgelu_net *net, const lgelu_nod
     n = gradient ? net->samples * lgelu__elements(x) : 0;
     for (i = 0; i < n; i++) {
         const float d = gradient[i] * loss_scale;
-        if (!(d - d <= 0)) {
+        if (!(fabsf(d) <= FLT_MAX)) {
             return lgelu__fail(net, LGELU_E_NONFINITE, "%n: value %z of its gradient is not finite",
                                node, i);
         }
@@ -9463,7 +9474,7 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale)
     }
     if (!net->internal.pending)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "backward: expected a forward before it");
-    if (!(loss_scale - loss_scale <= 0)) {
+    if (!(fabsf(loss_scale) <= FLT_MAX)) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
                            "backward: expected a finite loss scale, found infinity or NaN");
     }
