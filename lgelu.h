@@ -1147,7 +1147,7 @@ typedef struct {
     size_t at;             /* the byte of the name; after an error, of what is wrong */
     const char *wrong;     /* after an error: what is wrong */
     struct {
-        size_t at, end, metadata, behind, members;
+        size_t at, end, metadata, metadata_end, members;
     } internal; /* private: where the next tensor is */
 } lgelu_tensor;
 
@@ -9617,6 +9617,7 @@ static long lgelu__due(const lgelu_training *plan, long step)
     unsigned long every = plan->harden_every > 1 ? (unsigned long)plan->harden_every : 1;
     const unsigned long all = (unsigned long)end - (unsigned long)begin;
     const unsigned long done = (unsigned long)step - (unsigned long)begin;
+    /* The last interval, which may be shorter, ends at `end`. */
     if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every)
         return end;
     return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
@@ -9808,6 +9809,7 @@ static lgelu_status lgelu__next_lambdas(lgelu_net *net, const lgelu_training *pl
     return LGELU_OK;
 }
 
+/* Copies the λ's that lgelu__next_lambdas has computed into the network. */
 static void lgelu__write_lambdas(lgelu_net *net)
 {
     const lgelu__hardness *x = (const lgelu__hardness *)(const void *)net->internal.scratch;
@@ -9842,6 +9844,7 @@ LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *pl
     return result;
 }
 
+/* Lets the plan sum the gradients over several machines, if it has a function for that. */
 static lgelu_status lgelu__sum_over_machines(lgelu_net *net, const lgelu_training *plan)
 {
     const size_t lambdas = (size_t)net->lambda_count;
@@ -10456,31 +10459,55 @@ static void lgelu__put_string(lgelu__out *out, const char *text)
     lgelu__put(out, "\"", 1);
 }
 
-/* Writes the JSON header: the metadata (format, steps, maps of λ, kinds of gates, the caller's
-   pairs), then an entry for each tensor. */
+/* Writes what the metadata has of a part: steps, map of λ, kinds of gates. */
+static void lgelu__put_metadata(lgelu__out *out, const lgelu_part *part)
+{
+    const lgelu_net *net = part->net;
+    int i;
+    lgelu__print(out, ",\"%sstep\":\"%d\"", part->prefix, net->step);
+    if (net->lambda_count) {
+        lgelu__print(out, ",\"%slambda_map\":\"%s %z %z\"", part->prefix,
+                     lgelu__map_name((int)net->lambda_map.map),
+                     (size_t)lgelu__bits(net->lambda_map.temperature),
+                     (size_t)lgelu__bits(net->lambda_map.lambda_max));
+    }
+    for (i = 0; i < net->count; i++) {
+        if (net->nodes[i].op == LGELU_OP_GATE) {
+            lgelu__print(out, ",\"%s%s\":\"%s\"", part->prefix, net->nodes[i].name,
+                         lgelu__gates[net->nodes[i].gate].file);
+        }
+    }
+}
+
+/* Writes an entry for each tensor of a part. The first one begins at *at in the data, which
+   receives where the last one ends. */
+static void lgelu__put_entries(lgelu__out *out, const lgelu_part *part, size_t *at)
+{
+    lgelu__tensor t;
+    int k;
+    for (k = 0; lgelu__tensor_at(part->net, k, &t); k++) {
+        const size_t begin = *at;
+        if (!t.data)
+            continue;
+        *at += t.n * sizeof(float);
+        lgelu__print(out, ",\"%s%s%s\":{\"dtype\":\"F32\",\"shape\":[%z", part->prefix,
+                     t.node->name, t.suffix, t.shape[0]);
+        if (t.dims > 1)
+            lgelu__print(out, ",%z", t.shape[1]);
+        lgelu__print(out, "],\"data_offsets\":[%z,%z]}", begin, *at);
+    }
+}
+
+/* Writes the JSON header: the metadata (format, what it has of each part, the caller's pairs), then
+   the entries of all tensors. */
 static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts,
                               const char *const (*metadata)[2], int pairs)
 {
-    size_t at = 0, end;
-    lgelu__tensor t;
-    int i, k;
+    size_t at = 0;
+    int i;
     lgelu__print(out, "{\"__metadata__\":{\"format\":\"lgelu\"");
-    for (k = 0; k < parts; k++) {
-        const lgelu_net *net = part[k].net;
-        lgelu__print(out, ",\"%sstep\":\"%d\"", part[k].prefix, net->step);
-        if (net->lambda_count) {
-            lgelu__print(out, ",\"%slambda_map\":\"%s %z %z\"", part[k].prefix,
-                         lgelu__map_name((int)net->lambda_map.map),
-                         (size_t)lgelu__bits(net->lambda_map.temperature),
-                         (size_t)lgelu__bits(net->lambda_map.lambda_max));
-        }
-        for (i = 0; i < net->count; i++) {
-            if (net->nodes[i].op == LGELU_OP_GATE) {
-                lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name,
-                             lgelu__gates[net->nodes[i].gate].file);
-            }
-        }
-    }
+    for (i = 0; i < parts; i++)
+        lgelu__put_metadata(out, part + i);
     for (i = 0; i < pairs; i++) {
         lgelu__print(out, ",");
         lgelu__put_string(out, metadata[i][0]);
@@ -10488,19 +10515,8 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
         lgelu__put_string(out, metadata[i][1]);
     }
     lgelu__print(out, "}");
-    for (i = 0; i < parts; i++) {
-        for (k = 0; lgelu__tensor_at(part[i].net, k, &t); k++) {
-            if (t.data) {
-                lgelu__print(out, ",\"%s%s%s\":{\"dtype\":\"F32\",\"shape\":[%z", part[i].prefix,
-                             t.node->name, t.suffix, t.shape[0]);
-                if (t.dims > 1)
-                    lgelu__print(out, ",%z", t.shape[1]);
-                end = at + t.n * sizeof(float);
-                lgelu__print(out, "],\"data_offsets\":[%z,%z]}", at, end);
-                at = end;
-            }
-        }
-    }
+    for (i = 0; i < parts; i++)
+        lgelu__put_entries(out, part + i, &at);
     lgelu__print(out, "}");
 }
 
@@ -10532,6 +10548,7 @@ static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const 
 /* A name in a file has at most 31 bytes of prefix, 31 of a layer's name, and a suffix. */
 enum { LGELU__KEY = 80 };
 
+/* Writes the name of a tensor or gate in a file to `key`, and returns it. */
 LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *name,
                                     const char *suffix)
 {
@@ -10539,72 +10556,101 @@ LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *n
     return key;
 }
 
-/* Returns whose key this is in the metadata: 0 for nobody's, 1 for the format's own, 2 for that of
-   a layer before layer i of part p. */
-static int lgelu__key_of(const lgelu_part *part, int parts, int p, int i, const char *key)
+/* Returns whether the format itself has this key in the metadata. */
+static int lgelu__is_key_of_format(const lgelu_part *part, int parts, const char *key)
 {
     /* lgelu__key always writes to it, but gcc at -O3 warns if it is not set here. */
     char other[LGELU__KEY] = "";
-    int q, j, of = !strcmp(key, "format");
-    for (q = 0; q < parts; q++) {
-        of |= !strcmp(key, lgelu__key(other, part[q].prefix, "step", ""));
-        of |= !strcmp(key, lgelu__key(other, part[q].prefix, "lambda_map", ""));
-        for (j = 0; j < part[q].net->count && (q < p || (q == p && j < i)); j++) {
-            if (!strcmp(key, lgelu__key(other, part[q].prefix, part[q].net->nodes[j].name, "")))
-                return 2;
-        }
+    int p, found = !strcmp(key, "format");
+    for (p = 0; p < parts && !found; p++) {
+        found = !strcmp(key, lgelu__key(other, part[p].prefix, "step", ""))
+                || !strcmp(key, lgelu__key(other, part[p].prefix, "lambda_map", ""));
     }
-    return of;
+    return found;
 }
 
-/* Refuses names and keys that a reader would refuse, or that would occur twice in the file. */
+/* Returns whether one of the first `count` layers of a part has this key. */
+static int lgelu__is_key_of_layer(const lgelu_part *part, int count, const char *key)
+{
+    char other[LGELU__KEY] = "";
+    int i;
+    for (i = 0; i < count; i++) {
+        if (!strcmp(key, lgelu__key(other, part->prefix, part->net->nodes[i].name, "")))
+            return 1;
+    }
+    return 0;
+}
+
+/* Refuses the name of layer i of part p if a reader would refuse it, or if it would occur twice in
+   the file. */
+static lgelu_status lgelu__check_layer_name(const lgelu_part *part, int parts, int p, int i)
+{
+    const lgelu_node *node = part[p].net->nodes + i;
+    lgelu_net *first = part->net;
+    char key[LGELU__KEY];
+    int q, twice = 0;
+    lgelu__key(key, part[p].prefix, node->name, "");
+    if (!lgelu__is_plain_text(node->name)) {
+        return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i,
+                             LGELU__PLAIN);
+    }
+    for (q = 0; q <= p && !twice; q++)
+        twice = lgelu__is_key_of_layer(part + q, q < p ? part[q].net->count : i, key);
+    if (twice)
+        return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
+    if (node->op == LGELU_OP_GATE && lgelu__is_key_of_format(part, parts, key)) {
+        return LGELU__REFUSE(first, LGELU_E_ARGUMENT,
+                             "gate '%s': checkpoints use that key themselves", key);
+    }
+    return LGELU_OK;
+}
+
+/* Refuses a pair of the caller's metadata that is not UTF-8, or whose key the file, or one of the
+   `before` pairs before it, has already. */
+static lgelu_status lgelu__check_metadata(const lgelu_part *part, int parts,
+                                          const char *const (*metadata)[2], int before)
+{
+    const char *const *pair = metadata[before];
+    int i, twice = lgelu__is_key_of_format(part, parts, pair[0]);
+    for (i = 0; i < 2; i++) {
+        if (lgelu__utf8(pair[i], strlen(pair[i])) < strlen(pair[i])) {
+            return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8",
+                                 pair[0]);
+        }
+    }
+    for (i = 0; i < parts && !twice; i++)
+        twice = lgelu__is_key_of_layer(part + i, part[i].net->count, pair[0]);
+    for (i = 0; i < before && !twice; i++)
+        twice = !strcmp(pair[0], metadata[i][0]);
+    if (twice) {
+        return LGELU__REFUSE(part->net, LGELU_E_ARGUMENT,
+                             "metadata '%s': the file has that key already", pair[0]);
+    }
+    return LGELU_OK;
+}
+
+/* Refuses names, prefixes and keys that a reader would refuse, or that would occur twice in the
+   file. */
 static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
                                        const char *const (*metadata)[2], int pairs)
 {
-    lgelu_net *first = part->net;
-    char key[LGELU__KEY];
-    int p, i, k, of;
+    lgelu_status status = LGELU_OK;
+    int p, i;
     for (p = 0; p < parts; p++) {
-        for (i = 0; i < part[p].net->count; i++) {
-            const lgelu_node *node = part[p].net->nodes + i;
-            of = lgelu__key_of(part, parts, p, i, lgelu__key(key, part[p].prefix, node->name, ""));
-            if (!lgelu__is_plain_text(node->name)) {
-                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i,
-                                     LGELU__PLAIN);
-            }
-            if (of > 1)
-                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
-            if (of && node->op == LGELU_OP_GATE) {
-                return LGELU__REFUSE(first, LGELU_E_ARGUMENT,
-                                     "gate '%s': checkpoints use that key themselves", key);
-            }
-        }
+        for (i = 0; i < part[p].net->count && !status; i++)
+            status = lgelu__check_layer_name(part, parts, p, i);
     }
-    for (p = 1; p < parts; p++) {
-        for (i = 0; i < p; i++) {
+    for (p = 1; p < parts && !status; p++) {
+        for (i = 0; i < p && !status; i++) {
             if (!strcmp(part[p].prefix, part[i].prefix)) {
-                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two parts have the prefix '%s'",
-                                     part[p].prefix);
+                status = LGELU__REFUSE(part->net, LGELU_E_ARGUMENT,
+                                       "two parts have the prefix '%s'", part[p].prefix);
             }
         }
     }
-    for (k = 0; k < pairs; k++) {
-        const char *const *pair = metadata[k];
-        for (i = 0; i < 2; i++) {
-            if (lgelu__utf8(pair[i], strlen(pair[i])) < strlen(pair[i])) {
-                return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "metadata '%s' is not UTF-8",
-                                     pair[0]);
-            }
-        }
-        of = lgelu__key_of(part, parts, parts, 0, pair[0]);
-        for (i = 0; i < k; i++)
-            of |= !strcmp(pair[0], metadata[i][0]);
-        if (of) {
-            return LGELU__REFUSE(first, LGELU_E_ARGUMENT,
-                                 "metadata '%s': the file has that key already", pair[0]);
-        }
-    }
-    return LGELU_OK;
+    for (i = 0; i < pairs && !status; i++)
+        status = lgelu__check_metadata(part, parts, metadata, i);
+    return status;
 }
 
 /* Writes n floats little-endian, on any machine. */
@@ -10706,12 +10752,12 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
 /* The parser reads what a header contains: objects, strings, whole numbers, and lists of these. */
 
 /* A place in the header. After an error, `wrong` says what is wrong at byte `at`, and nothing more
-   is read. Once __metadata__ has been read, its object is at bytes metadata … behind - 1. */
+   is read. Once __metadata__ has been read, its object is at bytes metadata … metadata_end - 1. */
 typedef struct {
     const unsigned char *p;
     size_t at, end;
     const char *wrong;
-    size_t metadata, behind; /* 0 before */
+    size_t metadata, metadata_end; /* 0 before */
 } lgelu__json;
 
 /* Records an error, unless there is one already, and returns 0. */
@@ -10743,11 +10789,13 @@ LGELU__APART int lgelu__skip(lgelu__json *j, int c)
     return 1;
 }
 
+/* Passes over the byte c, or records an error if another one is next. */
 LGELU__APART int lgelu__need(lgelu__json *j, int c, const char *what)
 {
     return lgelu__skip(j, c) ? 1 : lgelu__wrong(j, j->at, what);
 }
 
+/* Returns the value of a hexadecimal digit, or -1. */
 static int lgelu__hex(unsigned c)
 {
     const unsigned lower = c | 32;
@@ -10782,6 +10830,7 @@ static int lgelu__escape(lgelu__json *j)
     return 1;
 }
 
+/* Reads a string. */
 static int lgelu__string(lgelu__json *j, lgelu__text *text)
 {
     if (!lgelu__need(j, '"', "expected a string"))
@@ -10819,6 +10868,7 @@ static int lgelu__number(lgelu__json *j, size_t *n)
     return 1;
 }
 
+/* Returns whether a text is this word. */
 LGELU__APART int lgelu__is(lgelu__text text, const char *word)
 {
     return text.n == strlen(word) && !memcmp(text.p, word, text.n);
@@ -10888,6 +10938,7 @@ static int lgelu__parse_shape(lgelu__json *j, lgelu__entry *e, size_t *count)
     return lgelu__need(j, ']', "expected ']'");
 }
 
+/* Reads [from, to]. */
 static int lgelu__parse_offsets(lgelu__json *j, lgelu__entry *e)
 {
     static const char what[] = "expected two offsets";
@@ -10960,7 +11011,7 @@ static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e)
         j->metadata = j->at;
         while (lgelu__member(j, &pairs, &text) && lgelu__string(j, &other)) {
         }
-        j->behind = j->at;
+        j->metadata_end = j->at;
     }
     return lgelu__peek(j) < 0
                ? 0
@@ -11006,7 +11057,7 @@ LGELU_DEF int lgelu_next_tensor(const void *file, size_t bytes, lgelu_tensor *te
         j.at = tensor->internal.at;
         j.end = tensor->internal.end;
         j.metadata = tensor->internal.metadata;
-        j.behind = tensor->internal.behind;
+        j.metadata_end = tensor->internal.metadata_end;
     }
     found = lgelu__next(&j, &tensor->internal.members, &e);
     if (found && e.to > bytes - j.end)
@@ -11017,7 +11068,7 @@ LGELU_DEF int lgelu_next_tensor(const void *file, size_t bytes, lgelu_tensor *te
     tensor->internal.at = j.at;
     tensor->internal.end = j.end;
     tensor->internal.metadata = j.metadata;
-    tensor->internal.behind = j.behind;
+    tensor->internal.metadata_end = j.metadata_end;
     tensor->data = j.p + j.end;
     tensor->bytes = bytes - j.end;
     if (!found)
@@ -11035,35 +11086,34 @@ LGELU_DEF int lgelu_next_tensor(const void *file, size_t bytes, lgelu_tensor *te
 }
 
 /* A header that has been checked once is read again quickly: names have no escapes, and an entry
-   ends with the first '}' behind its name. A mark is an entry whose name begins with the quote at
-   byte `at` and that ends at byte `behind`. */
+   ends with the first '}' after its name. A mark is an entry whose name begins with the quote at
+   byte `at` and that ends at byte `end`. */
 typedef struct {
     lgelu__text name;
-    size_t at, behind;
+    size_t at, end;
 } lgelu__mark;
 
 /* Finds the next entry from a byte on. Returns 0 if there is none. */
 static int lgelu__skim(const lgelu__json *j, size_t from, lgelu__mark *mark)
 {
-    const unsigned char *quote = (const unsigned char *)memchr(j->p + from, '"', j->end - from),
-                        *end = NULL;
-    if (quote) {
-        mark->at = (size_t)(quote - j->p);
-        mark->name.p = quote + 1;
-        end = (const unsigned char *)memchr(quote + 1, '"', j->end - mark->at - 1);
+    const unsigned char *open, *close = NULL, *brace;
+    open = (const unsigned char *)memchr(j->p + from, '"', j->end - from);
+    if (open) {
+        mark->at = (size_t)(open - j->p);
+        mark->name.p = open + 1;
+        close = (const unsigned char *)memchr(open + 1, '"', j->end - mark->at - 1);
     }
-    if (!end)
+    if (!close)
         return 0;
-    mark->name.n = (size_t)(end - mark->name.p);
+    mark->name.n = (size_t)(close - mark->name.p);
     if (lgelu__is(mark->name, "__metadata__"))
-        return lgelu__skim(j, j->behind, mark);
-    quote = (const unsigned char *)memchr(end, '}', j->end - (size_t)(end - j->p));
-    mark->behind = quote ? (size_t)(quote - j->p) : j->end;
+        return lgelu__skim(j, j->metadata_end, mark);
+    brace = (const unsigned char *)memchr(close, '}', j->end - (size_t)(close - j->p));
+    mark->end = brace ? (size_t)(brace - j->p) : j->end;
     return 1;
 }
 
-/* Finds the next string from byte *at on: returns its length, and moves *at behind its
-   closing quote. */
+/* Returns the length of the next string from byte *at on, and moves *at past its closing quote. */
 static size_t lgelu__skim_string(const lgelu__json *j, size_t *at)
 {
     size_t length = 0;
@@ -11076,7 +11126,8 @@ static size_t lgelu__skim_string(const lgelu__json *j, size_t *at)
     return length;
 }
 
-/* Returns where the offsets of an entry are. No other key or dtype is as long as "data_offsets". */
+/* Returns where the offsets of the entry at byte `at` are. No other key or dtype is as long as
+ * "data_offsets". */
 static size_t lgelu__skim_to_offsets(const lgelu__json *j, size_t at)
 {
     lgelu__skim_string(j, &at);
@@ -11085,7 +11136,7 @@ static size_t lgelu__skim_to_offsets(const lgelu__json *j, size_t at)
     return at;
 }
 
-/* Reads two offsets. */
+/* Reads the two offsets from byte `at` on. */
 static void lgelu__skim_offsets(const lgelu__json *j, size_t at, size_t offset[2])
 {
     int k;
@@ -11157,7 +11208,7 @@ static void lgelu__sort_pass(const lgelu__order *o)
     }
 }
 
-/* Takes the first entries behind `last`, or of all if that is 0, and sorts them. Whenever they fill
+/* Takes the first entries after `last`, or of all if that is 0, and sorts them. Whenever they fill
    the space, they are sorted and the second half is dropped; from then on only entries that come
    before the last one kept are taken. The others are left to later passes. Returns whether there
    are any. */
@@ -11167,7 +11218,7 @@ static int lgelu__take_pass(lgelu__order *o, uint32_t last)
     uint32_t most = 0;
     size_t at;
     o->count = 0;
-    for (at = 8; lgelu__skim(o->j, at, &mark); at = mark.behind) {
+    for (at = 8; lgelu__skim(o->j, at, &mark); at = mark.end) {
         const size_t place = o->by_place ? lgelu__skim_to_offsets(o->j, mark.at) : mark.at + 1;
         const uint32_t entry = (uint32_t)place;
         if ((last && !lgelu__before(o, last, entry)) || (most && lgelu__before(o, most, entry)))
@@ -11252,7 +11303,7 @@ static int lgelu__strip(lgelu__text *text, const char *word)
 
 /* Finds the tensor of a part that an entry names; returns 0 if there is none. The running mean of a
    folded batch norm is found although it has no data here, for a message that names it. */
-static int lgelu__meant(const lgelu_part *part, const lgelu__entry *e, lgelu__tensor *t)
+static int lgelu__find_tensor(const lgelu_part *part, const lgelu__entry *e, lgelu__tensor *t)
 {
     int i, k;
     for (i = 0; i < part->net->count; i++) {
@@ -11294,6 +11345,7 @@ static void lgelu__shape_text(char text[64], const size_t *shape, size_t dims)
         lgelu__format(text, end, "(%z, %z, ...)", shape[0], shape[1]);
 }
 
+/* Refuses an entry because of its shape. */
 static lgelu_status lgelu__refuse_shape(lgelu_net *net, size_t at, const char *key,
                                         const lgelu__entry *e, const lgelu__tensor *t)
 {
@@ -11341,7 +11393,7 @@ static int lgelu__has_entry(const lgelu__json *j, const char *key)
     while (lgelu__skim(j, at, &mark)) {
         if (lgelu__is(mark.name, key))
             return 1;
-        at = mark.behind;
+        at = mark.end;
     }
     return 0;
 }
@@ -11363,6 +11415,7 @@ static void lgelu__find_missing(char key[LGELU__KEY], const lgelu_part *part, in
     }
 }
 
+/* Returns how many tensors a file of these parts must have. */
 static size_t lgelu__count_required(const lgelu_part *part, int parts)
 {
     lgelu__tensor t;
@@ -11388,7 +11441,7 @@ static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu
     while (lgelu__next(j, &members, &e)) {
         for (p = 0; p < parts; p++) {
             lgelu_status status;
-            if (!lgelu__meant(part + p, &e, &t))
+            if (!lgelu__find_tensor(part + p, &e, &t))
                 continue;
             lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
             status = lgelu__check_tensor(part->net, j, &e, &t, key);
@@ -11453,7 +11506,8 @@ static int lgelu__map_of(lgelu__text text, lgelu_lambda_map *map)
     return kind < 3 && !text.n;
 }
 
-/* Reads a number of steps; no text is 0. Returns -1 if it is none, or too large. */
+/* Reads a number of steps, 0 where the file has none. Returns -1 if the text is no number, or too
+   large. */
 static long lgelu__steps_of(lgelu__text text)
 {
     long step = 0;
