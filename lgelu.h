@@ -8251,7 +8251,7 @@ static void lgelu__attention_backward_block(const lgelu__attention_job *p,
 
 /* Takes the blocks of each head from the last to the first: the last one sees all keys, so that it
    writes every row of dK and dV, and the others add to them. One worker takes all heads of queries
-   that read the same keys; those behind the first add to dK and dV. */
+   that read the same keys; those after the first add to dK and dV. */
 static void lgelu__attention_backward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
@@ -11868,15 +11868,15 @@ enum { LGELU__STREAM = 8 << 20 };
 /* Returns the number of floats from an address to the beginning of the next cache line. */
 static size_t lgelu__to_line(uintptr_t at) { return (64 - (at & 63)) / 4 % 16; }
 
-/* Returns whether the fast path serves this λ: the squares of x and λ and their rounding errors are
-   normal numbers, and f(x) is x/2 for abs(x) below 2^-63. */
+/* Returns whether the fast path serves this λ, which is so from 2^-38 to 2^38: the squares of x and
+   λ and their rounding errors are normal numbers, and f(x) is x/2 for abs(x) below 2^-63. */
 static int lgelu__ordinary(float lambda)
 {
     return lambda >= 3.6379788e-12f && lambda <= 2.7487791e11f;
 }
 
-/* The same for the backward, where x² is up to 10/λ² in the middle. For a smaller λ sums in float
-   might overflow, and x²φ might be significant where φ is not. */
+/* The same for the backward, from 2^-10 on, where x² is up to 10/λ² in the middle. For a smaller λ
+   sums in float might overflow, and x²φ might be significant where φ is not. */
 static int lgelu__ordinary_backward(float lambda)
 {
     return lambda >= 9.765625e-4f && lgelu__ordinary(lambda);
@@ -11898,6 +11898,8 @@ LGELU__INLINE float lgelu__split(double x, float *cl)
     return c;
 }
 
+/* Returns the constants of λ, without those of the tail. Beyond left/λ and right/λ the gate, or its
+   slope, is that of ReLU. */
 LGELU__INLINE lgelu__constants lgelu__prepare(float lambda, float left, float right)
 {
     lgelu__constants g = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
@@ -11928,6 +11930,7 @@ LGELU__INLINE void lgelu__prepare_tail(lgelu__constants *g, double c)
     g->deep = LGELU__ROUND + (float)(4 - (int)(lgelu__bits(g->c) >> 23));
 }
 
+/* Completes the constants for the forward, unless they are complete. */
 LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
 {
     if (!(g->c > 0))
@@ -11964,27 +11967,31 @@ LGELU__INLINE lgelu__silu_constants lgelu__prepare_silu(float beta)
 }
 
 /* Returns x rounded to float, ties to even. Below 2^-126 this is done in integers, so that no
-   processor mode that flushes subnormal numbers has an influence. */
+   processor mode that flushes subnormal numbers has an influence: x is counted in units of 2^-149,
+   and adding 2^52 rounds it to a whole number of them. */
 static float lgelu__narrow(double x)
 {
-    uint64_t b;
-    double a = fabs(x), magic = 4503599627370496.0;
+    const double least = 1.17549435082228751e-38, units = 7.13623846352979940529e44;
+    const double magic = 4503599627370496.0;
+    uint64_t bits;
+    double a = fabs(x);
     if (x != x)
         return lgelu__float(0x7FC00000);
-    if (!(a < 1.17549435082228751e-38))
+    if (!(a < least))
         return (float)x;
-    memcpy(&b, &x, 8);
-    a *= 7.13623846352979940529e44;
-    return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(b >> 63 << 31));
+    memcpy(&bits, &x, 8);
+    a *= units;
+    return lgelu__float((uint32_t)((a + magic) - magic) | (uint32_t)(bits >> 63 << 31));
 }
 
-/* Returns x as a double, likewise. */
+/* Returns x as a double. A subnormal number is converted in integers, likewise. */
 static double lgelu__wide(float x)
 {
-    uint32_t b = lgelu__bits(x), a = b & 0x7FFFFFFFu;
-    if (a >= 0x00800000u)
+    const double unit = 1.40129846432481707e-45;
+    const uint32_t bits = lgelu__bits(x), magnitude = bits & 0x7FFFFFFFu;
+    if (magnitude >= 0x00800000u)
         return (double)x;
-    return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
+    return (bits >> 31 ? -unit : unit) * (double)magnitude;
 }
 
 #ifdef LGELU_TRAINER
@@ -12168,7 +12175,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
         lgelu__detect recognise it, and lgelu_isa_limit choose the next lower one where it is above
         the limit.
      4. State its capabilities here. Whatever has a default may be left out. Among Intel's sets
-        LGELU__HAS_FMA also stands for the words that AVX2 has and SSE2 lacks: one without fma
+        LGELU__HAS_FMA also selects the operations that AVX2 has and SSE2 lacks: a set without fma
         defines these itself. v_lanes == 4 selects the loads and stores of a part of a vector that
         copy floats one by one.
      5. Define those types and operations below that have no default, on the model of NEON, whose
@@ -14217,6 +14224,17 @@ LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
     }
 }
 
+/* The same for a sum in vectors. part is 0 before and after. */
+LGELU__WORD void LGELU__FN(flush_sum)(double *total, v_t *sum, float *part, double unit)
+{
+    size_t q;
+    for (q = 0; q < v_parts; q++) {
+        v_store(part + q * v_lanes, sum[q]);
+        sum[q] = v_set(0);
+    }
+    LGELU__FN(flush)(total, part, unit);
+}
+
 /* Evaluates the backward's tail for `count` packed elements, in place, and adds the terms of the
    sum to total and to small. part is 0 before and after. */
 LGELU__APART LGELU__TARGET void LGELU__FN(backward_tail)(LGELU__FN(later_slope) * todo,
@@ -14252,19 +14270,18 @@ LGELU__APART LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *tot
                                                           const float *x, lgelu__constants *gate,
                                                           double unit, size_t n)
 {
-    enum { share = 16 / v_lanes };
     v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later_slope) todo;
     float part[16] = { 0 }, small[16] = { 0 };
     lgelu__cursor at = { 0, 0, 0, NULL };
-    v_t sum[share + 1], a[2], b[2];
+    v_t sum[v_parts + 1], a[2], b[2];
     size_t i, j;
     int rare = 0;
     LGELU__ROWS(slope, slope);
     LGELU__ROWS(bell, bell);
     const LGELU__FN(slopes) tables = { &g, slope, bell };
     at.small = small;
-    for (j = 0; j < share; j++)
+    for (j = 0; j < v_parts; j++)
         sum[j] = v_set(0);
     for (j = 0; j * 2 * v_lanes < n; j++) {
         v_t d[2], p[2], s[2];
@@ -14274,14 +14291,9 @@ LGELU__APART LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *tot
         v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
         at.i = i;
         rare |= LGELU__FN(slope_pair)(d, p, s, &todo, &at, b, a, &tables);
-        v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]));
+        v_each(sum[(2 * j + u) % v_parts] = v_fma(p[u], s[u], sum[(2 * j + u) % v_parts]));
         if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
-            size_t q;
-            for (q = 0; q < share; q++) {
-                v_store(part + q * v_lanes, sum[q]);
-                sum[q] = v_set(0);
-            }
-            LGELU__FN(flush)(total, part, 1 / LGELU__BELL);
+            LGELU__FN(flush_sum)(total, sum, part, 1 / LGELU__BELL);
         }
         if (dx)
             LGELU__FN(store2)(dx + i, d, n - i);
@@ -14623,14 +14635,16 @@ LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *
                v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
 }
 
+/* The bits of 3.99, where the table of f' ends. */
+enum { LGELU__FN(tanh_last) = 0x407F5C28 };
+
 /* The backward of two vectors in which an abs(x) is beyond the table, an abs(dy) is below 2^-80 but
    not 0, or something is NaN. dx = dy·s·2^n is assembled in integers. */
 LGELU__APART LGELU__TARGET void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x,
                                                            const v_t *slope)
 {
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
-    /* 0x407F5C28 is 3.99. */
-    const n_t last = n_set(0x407F5C28), none = n_set(0);
+    const n_t last = n_set(LGELU__FN(tanh_last)), none = n_set(0);
     v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2];
     n_t n[2], b[2];
     m_t far[2], left[2], thin[2];
@@ -14668,8 +14682,7 @@ static LGELU__TARGET double LGELU__FN(tanh_backward)(float *dx, const float *dy,
                                                      float unused, size_t n)
 {
     const v_t one = v_set(1), least = v_float(n_set(LGELU__TWO(-80)));
-    /* 0x407F5C28 is 3.99. */
-    const n_t last = n_set(0x407F5C28);
+    const n_t last = n_set(LGELU__FN(tanh_last));
     size_t i;
     (void)unused;
     for (i = 0; dx && i < n; i += 2 * v_lanes) {
@@ -14891,16 +14904,15 @@ LGELU__APART LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double
                                                                const lgelu__silu_constants *s,
                                                                size_t n)
 {
-    enum { share = 16 / v_lanes };
     const n_t least = n_set(LGELU__TWO(-45) + INT32_MIN),
               most = n_set((int32_t)lgelu__bits(s->last) - LGELU__TWO(-45) + INT32_MIN);
     const v_t zero = v_set(0), thin = v_float(n_set(LGELU__TWO(-63))),
               faint = v_float(n_set(LGELU__TWO(-100)));
     float part[16] = { 0 }, small[16] = { 0 };
-    v_t sum[share + 1];
-    size_t i, j, q;
+    v_t sum[v_parts + 1];
+    size_t i, j;
     int rare = 0;
-    for (j = 0; j < share; j++)
+    for (j = 0; j < v_parts; j++)
         sum[j] = zero;
     for (j = 0; j * 2 * v_lanes < n; j++) {
         v_t a[2], b[2], d[2], t[2], w[2], g[2], slope[2];
@@ -14921,13 +14933,9 @@ LGELU__APART LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double
             rare = 1;
         }
         v_each(t[u] = v_select(v_lt(v_abs(t[u]), faint), zero, t[u]));
-        v_each(sum[(2 * j + u) % share] = v_add(sum[(2 * j + u) % share], t[u]));
+        v_each(sum[(2 * j + u) % v_parts] = v_add(sum[(2 * j + u) % v_parts], t[u]));
         if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
-            for (q = 0; q < share; q++) {
-                v_store(part + q * v_lanes, sum[q]);
-                sum[q] = zero;
-            }
-            LGELU__FN(flush)(total, part, 1);
+            LGELU__FN(flush_sum)(total, sum, part, 1);
         }
         if (dx)
             LGELU__FN(store2)(dx + i, d, n - i);
@@ -15501,11 +15509,10 @@ LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)
     return v_load(t);
 }
 
-static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float *x, float scale,
-                                             size_t n, size_t padded)
+/* Returns the largest of n values; a NaN among them may be passed over. */
+LGELU__WORD float LGELU__FN(largest)(const float *x, size_t n)
 {
-    const v_t c = v_set(scale);
-    v_t a[v_parts], shift;
+    v_t a[v_parts];
     float lane[16];
     size_t i, j;
     for (j = 0; j < v_parts; j++)
@@ -15517,10 +15524,8 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
         for (j = 0; j < v_parts; j++)
             a[j] = v_max(v_load(from + j * v_lanes), a[j]);
     }
-    for (j = 0; j < v_parts; j++) {
+    for (j = 0; j < v_parts; j++)
         v_store(lane + j * v_lanes, a[j]);
-        a[j] = v_set(0);
-    }
     for (i = 0; i < n && n < 16; i++)
         lane[i] = x[i];
     LGELU__UNROLL
@@ -15532,10 +15537,20 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     LGELU__UNROLL
     for (i = 0; i < 2; i++)
         lane[i] = lane[i + 2] > lane[i] ? lane[i + 2] : lane[i];
-    if (lane[1] > lane[0])
-        lane[0] = lane[1];
-    stat[0] = lane[0];
-    shift = v_set(lane[0]);
+    return lane[1] > lane[0] ? lane[1] : lane[0];
+}
+
+static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float *x, float scale,
+                                             size_t n, size_t padded)
+{
+    const v_t c = v_set(scale);
+    const float largest = LGELU__FN(largest)(x, n);
+    const v_t shift = v_set(largest);
+    v_t a[v_parts];
+    size_t i, j;
+    stat[0] = largest;
+    for (j = 0; j < v_parts; j++)
+        a[j] = v_set(0);
     for (i = 0; i < n; i += 16) {
         LGELU__UNROLL
         for (j = 0; j < v_parts; j++) {
@@ -16242,7 +16257,7 @@ static LGELU__TARGET void LGELU__FN(place_b)(lgelu__block_state *b, size_t q, si
         if (b->fused) {
             t->into = copy;
             t->into_step = b->b_panel;
-            /* Behind the last panel follow the next rows of B. */
+            /* After the last panel follow the next rows of B. */
             t->next_panel = 2 * v_lanes;
             if (p->by_panel && q + 1 == b->whole)
                 t->next_panel = t->k * t->b_row - q * 2 * v_lanes;
@@ -16700,19 +16715,19 @@ LGELU__WORD void LGELU__FN(copy_padded)(float *out, size_t n, const float *line_
                                         ptrdiff_t at)
 {
     const ptrdiff_t end = at + (ptrdiff_t)n;
-    size_t before = 0, behind = 0;
+    size_t before = 0, after = 0;
     if (end <= 0 || at >= (ptrdiff_t)line) {
         before = n;
     } else {
         if (at < 0)
             before = (size_t)-at;
         if (end > (ptrdiff_t)line)
-            behind = (size_t)end - line;
+            after = (size_t)end - line;
     }
     memset(out, 0, before * sizeof *out);
     if (before < n)
-        LGELU__FN(copy_run)(out + before, line_of + (at + (ptrdiff_t)before), n - before - behind);
-    memset(out + n - behind, 0, behind * sizeof *out);
+        LGELU__FN(copy_run)(out + before, line_of + (at + (ptrdiff_t)before), n - before - after);
+    memset(out + n - after, 0, after * sizeof *out);
 }
 
 /* Writes `rows` rows of n elements, which begin `step` elements apart in an image's line, the first
@@ -16720,9 +16735,9 @@ LGELU__WORD void LGELU__FN(copy_padded)(float *out, size_t n, const float *line_
 LGELU__WORD void LGELU__FN(copy_line)(float *out, size_t out_row, size_t rows, size_t n,
                                       const float *line_of, size_t line, ptrdiff_t at, size_t step)
 {
-    const ptrdiff_t room = (ptrdiff_t)line - (ptrdiff_t)n - at;
+    const ptrdiff_t beyond = (ptrdiff_t)line - (ptrdiff_t)n - at;
     const size_t inside = at < 0 ? ((size_t)-at + step - 1) / step : 0;
-    const size_t end = room < 0 ? 0 : lgelu__min(rows, (size_t)room / step + 1);
+    const size_t end = beyond < 0 ? 0 : lgelu__min(rows, (size_t)beyond / step + 1);
     size_t r;
     for (r = 0; r < rows && r < inside; r++)
         LGELU__FN(copy_padded)(out + r * out_row, n, line_of, line, at + (ptrdiff_t)(r * step));
