@@ -47,12 +47,19 @@ typedef struct {
     double kept; /* 1: the nearest so far */
 } distil_check;
 
-/* What a run continues from, beside the state of onnx_distil. */
+/* What the user asked for. The state of a run with other terms is not used. */
 typedef struct {
     char mark[8];
+    int64_t steps, seed, augment, train_size[2];
+    double minutes, rate; /* minutes 0: by steps; rate 0: chosen */
+} distil_terms;
+
+/* What a run continues from, beside the state of onnx_distil. */
+typedef struct {
+    distil_terms terms;
     uint64_t random;
-    int64_t step, steps, seed, augment, checks, finished;
-    double minutes, seconds, nearest;
+    int64_t step, checks, finished;
+    double seconds, nearest;
     double measured; /* seconds of the measurements */
     distil_check check[DISTIL_CHECKS + 2];
 } distil_progress;
@@ -71,9 +78,8 @@ typedef struct {
     size_t seen;
     double begun, saved, shown;
     char state[OUTPUT_PATH];
-    double minutes; /* 0: by steps */
-    int images;     /* the input is images, of which others are made */
-    int rival;      /* it is the control of another run */
+    int images; /* the input is images, of which others are made */
+    int rival;  /* it is the control of another run */
 } distil_run;
 
 /* ---- [1] INPUTS ---- */
@@ -209,8 +215,7 @@ static void load_state(distil_run *r)
     if (!f)
         return;
     if (!read_bytes(&p, sizeof p, f) && !read_bytes(&now, sizeof now, f)
-        && !memcmp(p.mark, r->p.mark, sizeof p.mark) && p.steps == r->p.steps && p.seed == r->p.seed
-        && p.augment == r->p.augment && !(p.minutes < r->p.minutes || p.minutes > r->p.minutes)
+        && !memcmp(&p.terms, &r->p.terms, sizeof p.terms)
         && !onnx_distil_load(r->d, read_bytes, f)) {
         r->p = p;
         r->now = now;
@@ -228,8 +233,8 @@ static void load_state(distil_run *r)
 static double run_part(const distil_run *r)
 {
     const double gone = r->p.seconds + seconds() - r->begun;
-    const double part =
-        r->p.steps ? (double)r->p.step / (double)r->p.steps : gone / 60 / r->p.minutes;
+    const double part = r->p.terms.steps ? (double)r->p.step / (double)r->p.terms.steps
+                                         : gone / 60 / r->p.terms.minutes;
     return part < 1 ? part : 1;
 }
 
@@ -309,7 +314,7 @@ static double distil_rate(const distil_run *r)
 /* The rate of a step: rises at first, then falls to 0 as a cosine. */
 static double run_rate(const distil_run *r, double part)
 {
-    const double least = r->p.steps ? (double)r->p.steps / 20 : DISTIL_WARM;
+    const double least = r->p.terms.steps ? (double)r->p.terms.steps / 20 : DISTIL_WARM;
     const double warm = least < DISTIL_WARM ? least : DISTIL_WARM;
     const double at = (double)r->p.step + 1;
     const double rise = warm > at ? at / warm : 1;
@@ -368,7 +373,7 @@ static int is_due(const distil_run *r, double part)
     if (part >= 1 || !r->p.checks)
         return 1;
     return part >= (double)r->p.checks / DISTIL_CHECKS
-           && (r->p.steps || r->p.measured * (1 + 1 / (double)r->p.checks) < gone / 8);
+           && (r->p.terms.steps || r->p.measured * (1 + 1 / (double)r->p.checks) < gone / 8);
 }
 
 static int run_steps(distil_run *r)
@@ -556,17 +561,20 @@ static int open_run(distil_run *r)
     list_maps(r, r->from);
     o.map = r->map;
     o.maps = r->maps;
-    memcpy(r->p.mark, option.epochs ? "labels 1" : "reluize1", sizeof r->p.mark);
-    r->p.seed = option.seed;
+    memcpy(r->p.terms.mark, option.epochs ? "labels 2" : "reluize2", sizeof r->p.terms.mark);
+    r->p.terms.seed = option.seed;
     r->p.random = (uint64_t)option.seed;
-    r->p.steps = option.steps;
+    r->p.terms.steps = option.steps;
     if (option.epochs) {
         const double steps =
             (double)option.epochs * (double)r->samples / (double)(DISTIL_RUNS * r->per_run);
-        r->p.steps = (int64_t)ceil(steps);
+        r->p.terms.steps = (int64_t)ceil(steps);
     }
-    r->p.minutes = r->p.steps ? 0 : option.minutes;
-    r->p.augment = option.augment + 2 * (int64_t)option.train_size[0];
+    r->p.terms.minutes = r->p.terms.steps ? 0 : option.minutes;
+    r->p.terms.augment = option.augment;
+    r->p.terms.train_size[0] = (int64_t)option.train_size[0];
+    r->p.terms.train_size[1] = (int64_t)option.train_size[1];
+    r->p.terms.rate = option.epochs ? option.rate : option.distil_rate;
     if (snprintf(r->state, sizeof r->state, "%s.%s", option.out, r->rival ? "rival" : "distil")
         >= (int)sizeof r->state)
         return fail("%s: the name is too long", option.out);
