@@ -22,7 +22,7 @@ typedef struct {
     const char *in[6];
     int outputs;  /* 0: one */
     int in_float; /* 1: the evaluator computes it in float whatever the type, so that differences
-                     need larger steps; it is piecewise linear in each input */
+                     need larger steps; it is piecewise linear in each input; 2: it is linear */
 } row;
 
 static const row rows[] = {
@@ -106,6 +106,9 @@ static const row rows[] = {
       0,
       1 },
     { "ConvTranspose", "group=2 dilations=2,1", 13, { "1,4,3,4", "4,1,2,3", "2" }, 0, 1 },
+    /* patches of several blocks of rows */
+    { "Conv", "pads=3,74,3,74", 13, { "1,1,2,2", "1,1,2,75", "1" }, 0, 0 },
+    { "ConvTranspose", "", 13, { "1,1,5,32", "1,1,2,260" }, 0, 2 },
     { "ConvTranspose", "strides=3", 13, { "1,2,4", "2,3,2" }, 0, 1 },
     /* pooling and normalisation */
     { "MaxPool", "kernel_shape=3,3 pads=1,1,1,1 strides=2,2", 13, { "1,2,5,6" }, 0, 1 },
@@ -359,7 +362,8 @@ static double value_of(const row *r, const model *m, const sample *in)
 /* The central difference of element i of input k. */
 static double difference_of(const row *r, const model *m, sample *in, int k, size_t i)
 {
-    const double step = r->in_float ? 2e-3 : 1e-5, x = in[k].x[i];
+    static const double steps[] = { 1e-5, 2e-3, 0.25 };
+    const double step = steps[r->in_float], x = in[k].x[i];
     double above, below;
     in[k].x[i] = x + step;
     above = value_of(r, m, in);

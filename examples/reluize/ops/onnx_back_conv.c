@@ -4,10 +4,11 @@
    ConvTranspose of any number of dimensions and groups.
 
    A convolution is y = W P with the patches P (taps, pixels) of an image. Its gradients are
-   dW = dy Pᵀ and dP = Wᵀ dy, whose elements are added up where the patches came from. Where each
-   patch is a pixel (pointwise), P is the image itself. Where each group has one channel
-   (depthwise), all three are sums over a window: the planes are copied with zeros around them, and
-   blocks of a row are computed in registers.
+   dW = dy Pᵀ and dP = Wᵀ dy, whose elements are added up where the patches came from. P and dP are
+   made for a block of output rows at a time, which stays in the cache. Where each patch is a pixel
+   (pointwise), P is the image itself. Where each group has one channel (depthwise), all three are
+   sums over a window: the planes are copied with zeros around them, and blocks of a row are
+   computed in registers.
 
    MAP
        [1] PRODUCTS      MatMul, Gemm
@@ -179,20 +180,61 @@ typedef struct {
     size_t images, groups, in, out, pixels, x_pixels, taps;
 } back_conv;
 
+enum { PATCH_FLOATS = 1 << 16 }; /* of the patches that are made at a time, unless a row has more */
+
+/* Output rows [first, first + rows), whose pixels are neighbours in the last dimension. */
+typedef struct {
+    size_t first, rows;
+} back_rows;
+
+/* The pixels of a row. */
+static size_t onnx_back_width(const back_conv *p) { return (size_t)p->w[p->dims - 1].out; }
+
+/* The block of rows that begins with row `first`; none is left where rows is 0. */
+static back_rows onnx_back_block_of_rows(const back_conv *p, size_t first)
+{
+    const size_t each = p->in * p->taps * onnx_back_width(p);
+    const size_t most = each && each < PATCH_FLOATS ? PATCH_FLOATS / each : 1;
+    const size_t left = p->pixels ? p->pixels / onnx_back_width(p) - first : 0;
+    const back_rows block = { first, left < most ? left : most };
+    return block;
+}
+
+/* n neighbours in a row of P and what they read, image[k·stride]. */
+static void onnx_back_patch_run(float *image, int64_t stride, float *row, size_t n, int add)
+{
+    size_t k;
+    if (stride == 1 && add) {
+        onnx_back_add_floats(image, row, n);
+    } else if (stride == 1) {
+        memcpy(row, image, n * sizeof *row);
+    } else if (add) {
+        for (k = 0; k < n; k++)
+            image[(int64_t)k * stride] += row[k];
+    } else {
+        for (k = 0; k < n; k++)
+            row[k] = image[(int64_t)k * stride];
+    }
+}
+
 /* One channel and tap of an image to a row of P, or, where `add` is 1, the row is added to the
    image. */
-static void onnx_back_patch_row(const back_conv *p, float *image, const int64_t *tap, float *row,
-                                int add)
+static void onnx_back_patch_row(const back_conv *p, float *image, const int64_t *tap,
+                                back_rows block, float *row, int add)
 {
     const int last = p->dims - 1;
     const onnx_window *w = p->w + last;
-    int64_t place[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK], low, high, k;
-    size_t from;
+    const size_t end = block.rows * (size_t)w->out;
+    int64_t place[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK], low, high;
+    size_t from, rest = block.first;
     int d;
-    for (d = 0; d < last; d++)
+    for (d = last - 1; d >= 0; d--) {
         dim[d] = p->w[d].out;
+        place[d] = (int64_t)(rest % (size_t)dim[d]);
+        rest /= (size_t)dim[d];
+    }
     onnx_window_range(w, tap[last], &low, &high);
-    for (from = 0; from < p->pixels; from += (size_t)w->out) {
+    for (from = 0; from < end; from += (size_t)w->out) {
         int64_t at = 0;
         int inside = 1;
         for (d = 0; d < last; d++) {
@@ -204,19 +246,17 @@ static void onnx_back_patch_row(const back_conv *p, float *image, const int64_t 
         at = at * w->in - w->before + tap[last] * w->dilation;
         if (!add)
             memset(row + from, 0, (size_t)w->out * sizeof *row);
-        for (k = low; inside && k < high; k++) {
-            if (add)
-                image[at + k * w->stride] += row[from + (size_t)k];
-            else
-                row[from + (size_t)k] = image[at + k * w->stride];
-        }
+        if (inside && low < high)
+            onnx_back_patch_run(image + at + low * w->stride, w->stride, row + from + (size_t)low,
+                                (size_t)(high - low), add);
         onnx_next_place(place, dim, last);
     }
 }
 
-/* The patches of a group of an image: P (in·taps, pixels). */
+/* The patches of a group of an image: P (in·taps, pixels of the block). */
 typedef struct {
     const back_conv *p;
+    back_rows block;
     float *image, *patches;
     int add;
 } back_patches;
@@ -226,60 +266,101 @@ static void onnx_back_patches_task(size_t channel, void *user)
 {
     const back_patches *q = (const back_patches *)user;
     const back_conv *p = q->p;
+    const size_t pixels = q->block.rows * onnx_back_width(p);
     int64_t tap[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK];
     size_t t;
     int d;
     for (d = 0; d < p->dims; d++)
         dim[d] = p->w[d].window;
     for (t = 0; t < p->taps; t++) {
-        onnx_back_patch_row(p, q->image + channel * p->x_pixels, tap,
-                            q->patches + (channel * p->taps + t) * p->pixels, q->add);
+        onnx_back_patch_row(p, q->image + channel * p->x_pixels, tap, q->block,
+                            q->patches + (channel * p->taps + t) * pixels, q->add);
         onnx_next_place(tap, dim, p->dims);
     }
 }
 
-static void onnx_back_do_patches(onnx_run *run, const back_conv *p, float *image, float *patches,
-                                 int add)
+static void onnx_back_do_patches(onnx_run *run, const back_conv *p, back_rows block, float *image,
+                                 float *patches, int add)
 {
     back_patches q;
     q.p = p;
+    q.block = block;
     q.image = image;
     q.patches = patches;
     q.add = add;
     onnx_parallel(run, onnx_back_patches_task, &q, p->in);
 }
 
-/* The gradients of a convolution: dx and dw, either of which may be NULL, receive sums. */
+/* An image and group of a convolution, or of the one that a ConvTranspose transposes: x is its
+   input, y its output, and their gradients are dx and dy. */
+typedef struct {
+    const float *x, *weight, *dy;
+    float *dx, *dw; /* either may be NULL */
+} back_image;
+
+/* dx = Wᵀ dy; dW += dy xᵀ. */
+static int onnx_back_pointwise(onnx_call *c, const back_conv *p, const back_image *q)
+{
+    if (q->dw
+        && onnx_back_product(c, p->out, p->in, p->pixels, q->dw, back_matrix(q->dy, p->pixels, 1),
+                             back_matrix(q->x, 1, p->pixels), 1))
+        return -1;
+    if (q->dx
+        && onnx_back_product(c, p->in, p->pixels, p->out, q->dx, back_matrix(q->weight, 1, p->in),
+                             back_matrix(q->dy, p->pixels, 1), 0))
+        return -1;
+    return 0;
+}
+
+/* The same with patches, block by block; dx receives sums. room: the patches of a block. */
+static int onnx_back_by_patches(onnx_call *c, const back_conv *p, const back_image *q, float *room)
+{
+    const size_t k = p->in * p->taps, width = onnx_back_width(p);
+    back_rows block = onnx_back_block_of_rows(p, 0);
+    for (; block.rows; block = onnx_back_block_of_rows(p, block.first + block.rows)) {
+        const size_t n = block.rows * width;
+        const lgelu_matrix dy = back_matrix(q->dy + block.first * width, p->pixels, 1);
+        if (q->dw) {
+            /* The patches are copied from the image, which is not changed. */
+            onnx_back_do_patches(c->run, p, block, (float *)(uintptr_t)q->x, room, 0);
+            if (onnx_back_product(c, p->out, k, n, q->dw, dy, back_matrix(room, 1, n), 1))
+                return -1;
+        }
+        if (q->dx) {
+            if (onnx_back_product(c, k, n, p->out, room, back_matrix(q->weight, 1, k), dy, 0))
+                return -1;
+            onnx_back_do_patches(c->run, p, block, q->dx, room, 1);
+        }
+    }
+    return 0;
+}
+
+/* Allocates the patches of a block. */
+static float *onnx_back_patch_room(onnx_call *c, const back_conv *p)
+{
+    const size_t rows = onnx_back_block_of_rows(p, 0).rows;
+    return (float *)onnx_room(c, p->in * p->taps * rows * onnx_back_width(p), sizeof(float));
+}
+
+/* The gradients of a convolution: dx, which holds zeros unless it is pointwise, and dw, which
+   receives sums. Either may be NULL. */
 static int onnx_back_conv_products(onnx_call *c, const back_conv *p, const float *x,
                                    const float *weight, const float *dy, float *dx, float *dw)
 {
     const size_t k = p->in * p->taps, image = p->in * p->x_pixels;
     const int pointwise = onnx_windows_are_pointwise(p->w, p->dims);
-    float *room = pointwise ? NULL : (float *)onnx_room(c, k * p->pixels, sizeof *room);
+    float *room = pointwise ? NULL : onnx_back_patch_room(c, p);
     size_t i;
     int failed = !pointwise && !room;
     for (i = 0; i < p->images * p->groups && !failed; i++) {
-        const size_t group = i % p->groups;
-        const float *g = dy + i * p->out * p->pixels;
-        if (dw) {
-            union {
-                const float *in;
-                float *out;
-            } from;
-            from.in = x + i * image;
-            if (!pointwise)
-                onnx_back_do_patches(c->run, p, from.out, room, 0);
-            failed = onnx_back_product(c, p->out, k, p->pixels, dw + group * p->out * k,
-                                       back_matrix(g, p->pixels, 1),
-                                       back_matrix(pointwise ? from.in : room, 1, p->pixels), 1);
-        }
-        if (dx && !failed) {
-            failed = onnx_back_product(c, k, p->pixels, p->out, pointwise ? dx + i * image : room,
-                                       back_matrix(weight + group * p->out * k, 1, k),
-                                       back_matrix(g, p->pixels, 1), 0);
-            if (!pointwise && !failed)
-                onnx_back_do_patches(c->run, p, dx + i * image, room, 1);
-        }
+        const size_t weights = i % p->groups * p->out * k;
+        back_image q;
+        q.x = x + i * image;
+        q.weight = weight + weights;
+        q.dy = dy + i * p->out * p->pixels;
+        q.dx = dx ? dx + i * image : NULL;
+        q.dw = dw ? dw + weights : NULL;
+        failed = pointwise ? onnx_back_pointwise(c, p, &q) : onnx_back_by_patches(c, p, &q, room);
     }
     onnx_room_free(room);
     return failed ? -1 : 0;
@@ -287,55 +368,97 @@ static int onnx_back_conv_products(onnx_call *c, const back_conv *p, const float
 
 /* ---- [3] DEPTHWISE ---- */
 
-/* y[i] = Σ over taps of w[a][b]·x[i + a·down + b·right], for n elements of a row. x has BACK_LANES
-   elements more. */
-BACK_INLINE void back_window_loop(float *restrict y, const float *restrict x,
-                                  const float *restrict w, size_t rows, size_t columns, size_t down,
-                                  size_t right, size_t n)
+/* y[i] = Σ over taps of w[a][b]·x[i + a·down + b·right], for n elements of a row, with the `rows`
+   rows a of the window that tap_row lists. x has BACK_LANES elements more; what is behind the n
+   elements is overwritten within `space` elements of y. */
+BACK_INLINE void back_window_loop(float *restrict y, size_t space, const float *restrict x,
+                                  const float *restrict w, const size_t *tap_row, size_t rows,
+                                  size_t columns, size_t down, size_t right, size_t n)
 {
     size_t i, k, a, b;
     for (i = 0; i < n; i += BACK_LANES) {
         float sum[BACK_LANES] = { 0 };
         for (a = 0; a < rows; a++) {
             for (b = 0; b < columns; b++) {
-                const float factor = w[a * columns + b];
-                const float *restrict from = x + i + a * down + b * right;
+                const float factor = w[tap_row[a] * columns + b];
+                const float *restrict from = x + i + tap_row[a] * down + b * right;
                 for (k = 0; k < BACK_LANES; k++)
                     sum[k] = fmaf(factor, from[k], sum[k]);
             }
         }
-        memcpy(y + i, sum, (n - i < BACK_LANES ? n - i : BACK_LANES) * sizeof *y);
+        if (space - i >= BACK_LANES)
+            memcpy(y + i, sum, sizeof sum);
+        else
+            memcpy(y + i, sum, (n - i < BACK_LANES ? n - i : BACK_LANES) * sizeof *y);
     }
 }
 
 BACK_FOR_PROCESSOR(back_window, back_window_loop,
-                   (float *restrict y, const float *restrict x, const float *restrict w,
-                    size_t rows, size_t columns, size_t down, size_t right, size_t n),
-                   (y, x, w, rows, columns, down, right, n))
+                   (float *restrict y, size_t space, const float *restrict x,
+                    const float *restrict w, const size_t *tap_row, size_t rows, size_t columns,
+                    size_t down, size_t right, size_t n),
+                   (y, space, x, w, tap_row, rows, columns, down, right, n))
 
-/* Returns Σ a·b over rows of n elements, which are `step` apart in each array; n is a multiple of
-   BACK_LANES. */
-BACK_INLINE void back_correlate_loop(float *sum, const float *restrict x, const float *restrict dy,
-                                     size_t rows, size_t x_step, size_t dy_step, size_t n)
+/* Returns the sum of the lanes, in double. */
+BACK_INLINE float back_lane_sum(const float *lane)
 {
-    float lane[BACK_LANES] = { 0 };
     double total = 0;
-    size_t r, i, k;
-    for (r = 0; r < rows; r++) {
-        for (i = 0; i < n; i += BACK_LANES) {
-            for (k = 0; k < BACK_LANES; k++)
-                lane[k] = fmaf(x[r * x_step + i + k], dy[r * dy_step + i + k], lane[k]);
-        }
-    }
+    size_t k;
     for (k = 0; k < BACK_LANES; k++)
         total += (double)lane[k];
-    *sum = (float)total;
+    return (float)total;
+}
+
+/* Two rows of planes that are multiplied with each other, and those below them: rows of n elements,
+   a multiple of BACK_LANES, which are `step` apart in each plane. */
+typedef struct {
+    const float *x, *dy;
+    size_t rows, x_step, dy_step, n;
+} back_planes;
+
+/* Sets sum[b] to Σ x[i + b·right]·dy[i] for three neighbouring columns b of a window, whose chains
+   of fma overlap. */
+BACK_INLINE void back_correlate_three(float *sum, back_planes p, size_t right)
+{
+    float first[BACK_LANES] = { 0 }, second[BACK_LANES] = { 0 }, third[BACK_LANES] = { 0 };
+    size_t r, i, k;
+    for (r = 0; r < p.rows; r++) {
+        const float *restrict x = p.x + r * p.x_step, *restrict dy = p.dy + r * p.dy_step;
+        for (i = 0; i < p.n; i += BACK_LANES) {
+            for (k = 0; k < BACK_LANES; k++)
+                first[k] = fmaf(x[i + k], dy[i + k], first[k]);
+            for (k = 0; k < BACK_LANES; k++)
+                second[k] = fmaf(x[i + right + k], dy[i + k], second[k]);
+            for (k = 0; k < BACK_LANES; k++)
+                third[k] = fmaf(x[i + 2 * right + k], dy[i + k], third[k]);
+        }
+    }
+    sum[0] = back_lane_sum(first);
+    sum[1] = back_lane_sum(second);
+    sum[2] = back_lane_sum(third);
+}
+
+/* The same for `columns` columns. */
+BACK_INLINE void back_correlate_loop(float *sum, back_planes p, size_t columns, size_t right)
+{
+    size_t b, r, i, k;
+    for (b = 0; b + 3 <= columns; b += 3, p.x += 3 * right)
+        back_correlate_three(sum + b, p, right);
+    for (; b < columns; b++, p.x += right) {
+        float lane[BACK_LANES] = { 0 };
+        for (r = 0; r < p.rows; r++) {
+            for (i = 0; i < p.n; i += BACK_LANES) {
+                for (k = 0; k < BACK_LANES; k++)
+                    lane[k] = fmaf(p.x[r * p.x_step + i + k], p.dy[r * p.dy_step + i + k], lane[k]);
+            }
+        }
+        sum[b] = back_lane_sum(lane);
+    }
 }
 
 BACK_FOR_PROCESSOR(back_correlate, back_correlate_loop,
-                   (float *sum, const float *restrict x, const float *restrict dy, size_t rows,
-                    size_t x_step, size_t dy_step, size_t n),
-                   (sum, x, dy, rows, x_step, dy_step, n))
+                   (float *sum, back_planes p, size_t columns, size_t right),
+                   (sum, p, columns, right))
 
 /* A depthwise convolution of planes. Each task copies planes with zeros around them: x with what
    its windows read beyond it, dy with zeros between its elements where windows move by more than
@@ -349,7 +472,7 @@ typedef struct {
     size_t per_task;
 } back_depthwise;
 
-enum { DEPTHWISE_TASKS = 16 };
+enum { DEPTHWISE_TASKS = 16, DEPTHWISE_TAPS = 32 * 32 };
 
 /* Copies a plane (rows, columns) to `to`, each element at (first + i·step, first + j·step). */
 static void onnx_back_spread(float *to, size_t down, const float *plane, size_t rows,
@@ -368,50 +491,83 @@ static void onnx_back_spread(float *to, size_t down, const float *plane, size_t 
     }
 }
 
+/* The weights' gradients of a plane from its copies with zeros. Rows of dy that are zeros are left
+   out. */
+static void onnx_back_depthwise_weights(const back_depthwise *q, float *dw, const float *x,
+                                        const float *dy)
+{
+    const onnx_window *v = q->p->w, *h = q->p->w + 1;
+    back_planes planes;
+    size_t a;
+    planes.dy = dy + q->reach[0] * q->down[1] + q->reach[1];
+    planes.rows = (size_t)v->out;
+    planes.x_step = (size_t)v->stride * q->down[0];
+    planes.dy_step = (size_t)v->stride * q->down[1];
+    planes.n = (q->columns[1] + BACK_LANES - 1) / BACK_LANES * BACK_LANES;
+    for (a = 0; a < (size_t)v->window; a++) {
+        planes.x = x + a * (size_t)v->dilation * q->down[0];
+        back_correlate(dw + a * (size_t)h->window, planes, (size_t)h->window, (size_t)h->dilation);
+    }
+}
+
+/* Lists the rows of the turned window that reach an output row from row i of the image. */
+static size_t onnx_back_tap_rows(const back_depthwise *q, size_t i, size_t *tap_row)
+{
+    const onnx_window *v = q->p->w;
+    size_t a, rows = 0;
+    for (a = 0; a < (size_t)v->window; a++) {
+        const size_t at = i + (size_t)v->before + a * (size_t)v->dilation;
+        if (at >= q->reach[0] && (at - q->reach[0]) % (size_t)v->stride == 0
+            && (at - q->reach[0]) / (size_t)v->stride < (size_t)v->out)
+            tap_row[rows++] = a;
+    }
+    return rows;
+}
+
+/* The image's gradient of a plane from the copy of dy with zeros: the window, turned, over dy. */
+static void onnx_back_depthwise_image(const back_depthwise *q, float *dx, const float *weight,
+                                      const float *dy)
+{
+    const back_conv *p = q->p;
+    const onnx_window *v = p->w, *h = p->w + 1;
+    const size_t width = (size_t)h->in;
+    float turned[DEPTHWISE_TAPS];
+    size_t tap_row[DEPTHWISE_TAPS], i;
+    for (i = 0; i < p->taps; i++)
+        turned[i] = weight[p->taps - 1 - i];
+    for (i = 0; i < (size_t)v->in; i++)
+        back_window(dx + i * width, p->x_pixels - i * width,
+                    dy + (i + (size_t)v->before) * q->down[1] + (size_t)h->before, turned, tap_row,
+                    onnx_back_tap_rows(q, i, tap_row), (size_t)h->window,
+                    (size_t)v->dilation * q->down[1], (size_t)h->dilation, width);
+}
+
 static void onnx_back_depthwise_plane(const back_depthwise *q, size_t plane, float *room)
 {
     const back_conv *p = q->p;
     const onnx_window *v = p->w, *h = p->w + 1;
-    const size_t channels = p->groups, channel = plane % channels;
-    const size_t wide[2] = { (size_t)v->window, (size_t)h->window };
     float *x = room, *dy = room + q->rows[0] * q->down[0] + BACK_LANES;
-    const size_t lanes = (q->columns[1] + BACK_LANES - 1) / BACK_LANES * BACK_LANES;
-    const size_t out_rows = (size_t)((v->out - 1) * v->stride + 1);
-    size_t a, b, i;
     onnx_back_spread(dy, q->down[1], q->dy + plane * p->pixels, (size_t)v->out, (size_t)h->out,
                      q->reach[0], q->reach[1], (size_t)v->stride, (size_t)h->stride);
     if (q->dw) {
-        float *dw = q->dw + plane * p->taps;
         onnx_back_spread(x, q->down[0], q->x + plane * p->x_pixels, (size_t)v->in, (size_t)h->in,
                          (size_t)v->before, (size_t)h->before, 1, 1);
-        for (a = 0; a < wide[0]; a++) {
-            for (b = 0; b < wide[1]; b++)
-                back_correlate(dw + a * wide[1] + b,
-                               x + a * (size_t)v->dilation * q->down[0] + b * (size_t)h->dilation,
-                               dy + q->reach[0] * q->down[1] + q->reach[1], out_rows, q->down[0],
-                               q->down[1], lanes);
-        }
+        onnx_back_depthwise_weights(q, q->dw + plane * p->taps, x, dy);
     }
-    if (q->dx) {
-        float turned[32 * 32];
-        const float *weight = q->weight + channel * p->taps;
-        for (i = 0; i < p->taps; i++)
-            turned[i] = weight[p->taps - 1 - i];
-        for (i = 0; i < (size_t)v->in; i++)
-            back_window(q->dx + plane * p->x_pixels + i * (size_t)h->in,
-                        dy + (i + (size_t)v->before) * q->down[1] + (size_t)h->before, turned,
-                        wide[0], wide[1], (size_t)v->dilation * q->down[1], (size_t)h->dilation,
-                        (size_t)h->in);
-    }
+    if (q->dx)
+        onnx_back_depthwise_image(q, q->dx + plane * p->x_pixels,
+                                  q->weight + plane % p->groups * p->taps, dy);
 }
 
 static void onnx_back_depthwise_task(size_t task, void *user)
 {
     const back_depthwise *q = (const back_depthwise *)user;
     const size_t planes = q->p->images * q->p->groups;
+    float *room = q->room + task * q->per_task;
     size_t plane;
+    memset(room, 0, q->per_task * sizeof *room);
     for (plane = task; plane < planes; plane += q->tasks)
-        onnx_back_depthwise_plane(q, plane, q->room + task * q->per_task);
+        onnx_back_depthwise_plane(q, plane, room);
 }
 
 /* Whether a convolution has planes of two dimensions, one for each group, and windows that read
@@ -419,7 +575,7 @@ static void onnx_back_depthwise_task(size_t task, void *user)
 static int onnx_back_is_depthwise(const back_conv *p)
 {
     int k;
-    if (p->dims != 2 || p->in != 1 || p->out != 1 || p->taps > 32 * 32)
+    if (p->dims != 2 || p->in != 1 || p->out != 1 || p->taps > DEPTHWISE_TAPS)
         return 0;
     for (k = 0; k < 2; k++) {
         const onnx_window *w = p->w + k;
@@ -475,39 +631,75 @@ static int onnx_back_conv_depthwise(onnx_call *c, const back_conv *p, const floa
     q.tasks = planes < DEPTHWISE_TASKS ? planes : DEPTHWISE_TASKS;
     q.per_task = q.rows[0] * q.down[0] + q.rows[1] * q.down[1] + 4 * BACK_LANES;
     if (!failed)
-        q.room = (float *)onnx_room(c, q.tasks * q.per_task, sizeof *q.room);
+        q.room = (float *)onnx_work(c, deploy_times(q.tasks * q.per_task, sizeof *q.room));
     if (q.room) {
         onnx_parallel(c->run, onnx_back_depthwise_task, &q, q.tasks);
         if (dw)
             onnx_back_depthwise_sum(p, each, dw);
     }
     failed = !q.room;
-    onnx_room_free(q.room);
     onnx_room_free(each);
     return failed ? -1 : 0;
 }
 
 /* ---- [4] CONV ---- */
 
-/* The gradient of a bias: sums over images and pixels of dy (images, channels, pixels). */
+/* *sum += Σ x, as BACK_LANES sums of doubles. */
+BACK_INLINE void back_row_sum_loop(double *sum, const float *restrict x, size_t n)
+{
+    double lane[BACK_LANES] = { 0 };
+    size_t i, k;
+    for (i = 0; i + BACK_LANES <= n; i += BACK_LANES) {
+        for (k = 0; k < BACK_LANES; k++)
+            lane[k] += (double)x[i + k];
+    }
+    for (k = 0; i + k < n; k++)
+        lane[k] += (double)x[i + k];
+    for (k = 0; k < BACK_LANES; k++)
+        *sum += lane[k];
+}
+
+BACK_FOR_PROCESSOR(back_row_sum, back_row_sum_loop,
+                   (double *sum, const float *restrict x, size_t n), (sum, x, n))
+
+/* Sums over images and pixels of dy (images, channels, pixels). */
+typedef struct {
+    const float *dy;
+    float *db;
+    size_t images, channels, pixels;
+} back_bias;
+
+enum { BIAS_TASK = 16 }; /* channels a task */
+
+static void onnx_back_bias_task(size_t task, void *user)
+{
+    const back_bias *q = (const back_bias *)user;
+    size_t k, image;
+    for (k = task * BIAS_TASK; k < (task + 1) * BIAS_TASK && k < q->channels; k++) {
+        double sum = 0;
+        for (image = 0; image < q->images; image++)
+            back_row_sum(&sum, q->dy + (image * q->channels + k) * q->pixels, q->pixels);
+        q->db[k] = (float)sum;
+    }
+}
+
+/* The gradient of a bias. */
 static int onnx_back_conv_bias(onnx_back_call *b)
 {
     const onnx_tensor *dy = b->dy[0];
     onnx_tensor *db;
-    size_t channels, pixels, image, k;
+    back_bias q;
     if (!onnx_back_wants(b, 2))
         return 0;
     db = onnx_back_make(b, 2);
     if (!db)
         return -1;
-    channels = (size_t)dy->dim[1];
-    pixels = channels ? dy->count / channels / (dy->dim[0] ? (size_t)dy->dim[0] : 1) : 0;
-    for (k = 0; k < channels; k++) {
-        double sum = 0;
-        for (image = 0; image < (size_t)dy->dim[0]; image++)
-            sum += onnx_row_sum(back_floats(dy) + (image * channels + k) * pixels, pixels);
-        back_floats(db)[k] = (float)sum;
-    }
+    q.dy = back_floats(dy);
+    q.db = back_floats(db);
+    q.images = (size_t)dy->dim[0];
+    q.channels = (size_t)dy->dim[1];
+    q.pixels = dy->count ? dy->count / q.channels / q.images : 0;
+    onnx_parallel(b->c.run, onnx_back_bias_task, &q, (q.channels + BIAS_TASK - 1) / BIAS_TASK);
     return 0;
 }
 
@@ -516,6 +708,7 @@ static int onnx_back_conv_run(onnx_back_call *b)
     const onnx_tensor *x = b->c.in[0], *weight = b->c.in[1], *dy = b->dy[0];
     onnx_tensor *dx = NULL, *dw = NULL;
     back_conv p;
+    int depthwise, summed; /* summed: dx receives sums */
     if (!dy)
         return 0;
     memset(&p, 0, sizeof p);
@@ -529,10 +722,12 @@ static int onnx_back_conv_run(onnx_back_call *b)
     p.pixels = onnx_windows_out(p.w, p.dims);
     p.x_pixels = onnx_windows_in(p.w, p.dims);
     p.taps = onnx_windows_size(p.w, p.dims);
-    if ((onnx_back_wants(b, 0) && !(dx = onnx_back_zeros(b, 0)))
+    depthwise = onnx_back_is_depthwise(&p);
+    summed = !depthwise && !onnx_windows_are_pointwise(p.w, p.dims);
+    if ((onnx_back_wants(b, 0) && !(dx = (summed ? onnx_back_zeros : onnx_back_make)(b, 0)))
         || (onnx_back_wants(b, 1) && !(dw = onnx_back_zeros(b, 1))))
         return -1;
-    if ((onnx_back_is_depthwise(&p) ? onnx_back_conv_depthwise : onnx_back_conv_products)(
+    if ((depthwise ? onnx_back_conv_depthwise : onnx_back_conv_products)(
             &b->c, &p, back_floats(x), back_floats(weight), back_floats(dy),
             dx ? back_floats(dx) : NULL, dw ? back_floats(dw) : NULL))
         return -1;
@@ -578,13 +773,37 @@ static int onnx_back_transposed_shape(onnx_back_call *b, back_conv *p)
     return 0;
 }
 
-/* dx = W P and dW = x Pᵀ with the patches P of dy. */
+/* dx = W P and dW += x Pᵀ with the patches P of dy, of an image and group. room: the patches of a
+   block. */
+static int onnx_back_transposed_image(onnx_call *c, const back_conv *p, const back_image *q,
+                                      float *room)
+{
+    const size_t k = p->in * p->taps, width = onnx_back_width(p);
+    back_rows block = onnx_back_block_of_rows(p, 0);
+    for (; block.rows; block = onnx_back_block_of_rows(p, block.first + block.rows)) {
+        const size_t n = block.rows * width, at = block.first * width;
+        onnx_back_do_patches(c->run, p, block, (float *)(uintptr_t)q->dy, room, 0);
+        if (q->dx) {
+            lgelu_product job = back_product(p->out, n, k, q->dx + at, back_matrix(q->weight, k, 1),
+                                             back_matrix(room, n, 1), 0);
+            job.c_stride = p->pixels;
+            if (onnx_product(c, &job))
+                return -1;
+        }
+        if (q->dw
+            && onnx_back_product(c, p->out, k, n, q->dw, back_matrix(q->x + at, p->pixels, 1),
+                                 back_matrix(room, 1, n), 1))
+            return -1;
+    }
+    return 0;
+}
+
 static int onnx_back_transposed(onnx_back_call *b)
 {
     const float *x = back_floats(b->c.in[0]), *weight = back_floats(b->c.in[1]);
     onnx_tensor *dx = NULL, *dw = NULL;
     float *room;
-    size_t i, k;
+    size_t i;
     back_conv p;
     int failed = 0;
     if (!b->dy[0])
@@ -594,22 +813,18 @@ static int onnx_back_transposed(onnx_back_call *b)
     if ((onnx_back_wants(b, 0) && !(dx = onnx_back_zeros(b, 0)))
         || (onnx_back_wants(b, 1) && !(dw = onnx_back_zeros(b, 1))))
         return -1;
-    k = p.in * p.taps;
-    room = (float *)onnx_room(&b->c, k * p.pixels, sizeof *room);
+    room = onnx_back_patch_room(&b->c, &p);
     if (!room)
         return -1;
     for (i = 0; i < p.images * p.groups && !failed; i++) {
-        const size_t group = i % p.groups;
-        const float *rows = x + i * p.out * p.pixels;
-        onnx_back_do_patches(b->c.run, &p, back_floats(b->dy[0]) + i * p.in * p.x_pixels, room, 0);
-        if (dx)
-            failed = onnx_back_product(
-                &b->c, p.out, p.pixels, k, back_floats(dx) + i * p.out * p.pixels,
-                back_matrix(weight + group * p.out * k, k, 1), back_matrix(room, p.pixels, 1), 0);
-        if (dw && !failed)
-            failed = onnx_back_product(
-                &b->c, p.out, k, p.pixels, back_floats(dw) + group * p.out * k,
-                back_matrix(rows, p.pixels, 1), back_matrix(room, 1, p.pixels), 1);
+        const size_t weights = i % p.groups * p.out * p.in * p.taps, at = i * p.out * p.pixels;
+        back_image q;
+        q.x = x + at;
+        q.weight = weight + weights;
+        q.dy = back_floats(b->dy[0]) + i * p.in * p.x_pixels;
+        q.dx = dx ? back_floats(dx) + at : NULL;
+        q.dw = dw ? back_floats(dw) + weights : NULL;
+        failed = onnx_back_transposed_image(&b->c, &p, &q, room);
     }
     onnx_room_free(room);
     return failed ? -1 : onnx_back_conv_bias(b);

@@ -186,8 +186,11 @@ static void onnx_run_free_buffer(onnx_buffer *b)
         onnx_tensor_free(((onnx_tensor **)b->data)[k]);
     b->run->used -= b->bytes + RUN_BUFFER;
     if (b->bytes >= RUN_POOLED) {
-        /* Other blocks go where more would be kept than values have ever needed. */
-        while (s->pooled && (s->pooled == RUN_POOL || s->pooled_bytes + b->bytes > b->run->most)) {
+        /* Other blocks go where more than twice the bytes that values have ever needed would be
+           allocated. */
+        const size_t more = b->run->most - b->run->used;
+        while (s->pooled
+               && (s->pooled == RUN_POOL || s->pooled_bytes + b->bytes > b->run->most + more)) {
             s->pooled_bytes -= s->pool[0].bytes;
             onnx_run_release(s->pool[0].data);
             s->pool[0] = s->pool[--s->pooled];

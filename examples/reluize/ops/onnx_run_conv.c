@@ -248,9 +248,10 @@ static void onnx_conv_make(lgelu_product *job, size_t i, const void *user)
     const conv_job *p = (const conv_job *)user;
     const conv_plan *plan = p->plan;
     const size_t group = i % plan->groups, image = i / plan->groups, k = plan->in * plan->taps;
+    const size_t n = plan->pixels * plan->per_row;
     size_t row, j;
     job->m = plan->out;
-    job->n = plan->pixels * plan->per_row;
+    job->n = n;
     job->k = k;
     job->c_stride = job->n;
     job->c = p->c ? p->c + group * plan->out * job->n : plan->y + i * plan->out * plan->pixels;
@@ -273,9 +274,9 @@ static void onnx_conv_make(lgelu_product *job, size_t i, const void *user)
         const float b = plan->bias[group * plan->out + row];
         const onnx_four four = onnx_four_set(b);
         float *c = job->c + row * job->c_stride;
-        for (j = 0; j + 4 <= job->n; j += 4)
+        for (j = 0; j + 4 <= n; j += 4)
             onnx_four_store(c + j, four);
-        for (; j < job->n; j++)
+        for (; j < n; j++)
             c[j] = b;
     }
 }

@@ -275,8 +275,10 @@ ONNX_INLINE void onnx_pool_shifted_loop(float *v, int32_t *at, size_t shift, siz
     int32_t place[ONNX_LANES];
     size_t i = 0, k;
     for (; shift && i + ONNX_LANES <= n; i += ONNX_LANES) {
-        for (k = 0; at && k < ONNX_LANES; k++)
-            place[k] = v[i + shift + k] > v[i + k] ? at[i + shift + k] : at[i + k];
+        for (k = 0; at && k < ONNX_LANES; k++) {
+            const int32_t first = at[i + k], second = at[i + shift + k];
+            place[k] = v[i + shift + k] > v[i + k] ? second : first;
+        }
         for (k = 0; k < ONNX_LANES; k++)
             most[k] = v[i + shift + k] > v[i + k] ? v[i + shift + k] : v[i + k];
         if (at)

@@ -91,7 +91,7 @@ static int onnx_unary_run(onnx_call *c, const onnx_unary_kernels *kernels, const
 /* ---- [2] FUNCTIONS ---- */
 
 /* The loop of a kernel: y[i] = F(x[i], p) for elements of type T that are computed in type U. */
-#define UNARY_LOOP(NAME, F, T, U)                                                      \
+#define UNARY_PASS(NAME, F, T, U)                                                      \
     ONNX_INLINE void NAME##_loop(T *y, const T *x, size_t n, const onnx_parameters *p) \
     {                                                                                  \
         U block[ONNX_LANES];                                                           \
@@ -106,7 +106,11 @@ static int onnx_unary_run(onnx_call *c, const onnx_unary_kernels *kernels, const
         }                                                                              \
         for (; i < n; i++)                                                             \
             y[i] = (T)F((U)x[i], p);                                                   \
-    }                                                                                  \
+    }
+
+/* The same as a kernel. */
+#define UNARY_LOOP(NAME, F, T, U) \
+    UNARY_PASS(NAME, F, T, U)     \
     ONNX_FOR_FMA(NAME, NAME##_loop, T)
 
 #define UNARY_FUNCTION(NAME, U, E)                         \
@@ -225,7 +229,6 @@ UNARY_APART(onnx_unary_exp, onnx_el_exp(x), exp(x))
 UNARY_APART(onnx_unary_log, onnx_el_log(x), log(x))
 UNARY_APART(onnx_unary_tanh, onnx_el_tanh(x), tanh(x))
 UNARY_APART(onnx_unary_erf, onnx_el_erf(x, UNARY_A), erf(x))
-UNARY_APART(onnx_unary_sigmoid, onnx_el_sigmoid(x), 1 / (1 + exp(-x)))
 UNARY_APART(onnx_unary_softplus, onnx_el_softplus(x), onnx_unary_softplus_of(x))
 UNARY_APART(onnx_unary_mish, onnx_unary_mish_of(x), x * tanh(onnx_unary_softplus_of(x)))
 UNARY_APART(onnx_unary_swish, x * onnx_unary_vanishing(onnx_el_sigmoid(UNARY_A * x)), x / (1 + exp(-UNARY_A * x)))
@@ -248,6 +251,60 @@ UNARY_FUNCTION(onnx_unary_gelu_tanh_f64, double, onnx_unary_tanh_gelu(x))
 UNARY_LOOP(onnx_unary_gelu_tanh_f64, onnx_unary_gelu_tanh_f64_of, double, double)
 UNARY_WHOLES(onnx_unary_not, ~x, ~x)
 /* clang-format on */
+
+enum { SIGMOID_BLOCK = 64 };
+
+/* A block of sigmoids as floats. Where a quick one is too close to the middle between two floats,
+   or abs(x) exceeds 87, all of them are computed as onnx_el_sigmoid, of which they are the nearest
+   floats in either case. */
+ONNX_INLINE void onnx_unary_sigmoid_block(float *y, const float *x)
+{
+    double block[SIGMOID_BLOCK];
+    uint64_t least = ONNX_CLEAR;
+    uint32_t largest = 0;
+    size_t k;
+    for (k = 0; k < SIGMOID_BLOCK; k++)
+        block[k] = (double)x[k];
+    for (k = 0; k < SIGMOID_BLOCK; k++) {
+        uint32_t bits;
+        memcpy(&bits, x + k, sizeof bits);
+        bits &= 0x7FFFFFFF;
+        largest = bits > largest ? bits : largest;
+    }
+    for (k = 0; k < SIGMOID_BLOCK; k++) {
+        const double sigmoid = onnx_el_quick_sigmoid(block[k]);
+        const uint64_t clearance = onnx_el_clearance(sigmoid);
+        least = clearance < least ? clearance : least;
+        block[k] = sigmoid;
+    }
+    if (least < ONNX_CLEAR || largest > 0x42AE0000 /* 87 */) {
+        for (k = 0; k < SIGMOID_BLOCK; k++)
+            block[k] = (double)x[k];
+        for (k = 0; k < SIGMOID_BLOCK; k++)
+            block[k] = onnx_el_sigmoid(block[k]);
+    }
+    for (k = 0; k < SIGMOID_BLOCK; k++)
+        y[k] = (float)block[k];
+}
+
+UNARY_FUNCTION(onnx_unary_sigmoid_f32, double, onnx_el_sigmoid(x))
+UNARY_PASS(onnx_unary_sigmoid_tail, onnx_unary_sigmoid_f32_of, float, double)
+UNARY_FUNCTION(onnx_unary_sigmoid_f64, double, 1 / (1 + exp(-x)))
+UNARY_LOOP(onnx_unary_sigmoid_f64, onnx_unary_sigmoid_f64_of, double, double)
+
+ONNX_INLINE void onnx_unary_sigmoid_loop(float *y, const float *x, size_t n,
+                                         const onnx_parameters *p)
+{
+    size_t i;
+    for (i = 0; i + SIGMOID_BLOCK <= n; i += SIGMOID_BLOCK)
+        onnx_unary_sigmoid_block(y + i, x + i);
+    onnx_unary_sigmoid_tail_loop(y + i, x + i, n - i, p);
+}
+
+ONNX_FOR_FMA(onnx_unary_sigmoid_f32, onnx_unary_sigmoid_loop, float)
+
+static const onnx_unary_kernels onnx_unary_sigmoid = { { onnx_unary_sigmoid_f32,
+                                                         onnx_unary_sigmoid_f64, NULL, NULL } };
 
 static void onnx_unary_gelu_f32(void *y, const void *x, size_t n, const onnx_parameters *p)
 {
