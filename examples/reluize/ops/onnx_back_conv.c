@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
-   onnx_back_conv.c: the rules of onnx_back.h for products and convolutions: MatMul, Gemm, Conv and
-   ConvTranspose of any number of dimensions and groups.
+   onnx_back_conv.c: the rules of onnx_back.h for products and convolutions: MatMul, Gemm, Einsum,
+   and Conv and ConvTranspose of any number of dimensions and groups.
 
    A convolution is y = W P with the patches P (taps, pixels) of an image. Its gradients are
    dW = dy Pᵀ and dP = Wᵀ dy, whose elements are added up where the patches came from. P and dP are
@@ -11,7 +11,7 @@
    computed in registers.
 
    MAP
-       [1] PRODUCTS      MatMul, Gemm
+       [1] PRODUCTS      MatMul, Gemm, Einsum
        [2] PATCHES       gathering and adding up
        [3] DEPTHWISE
        [4] CONV
@@ -169,6 +169,132 @@ static int onnx_back_gemm(onnx_back_call *b)
         onnx_back_scale(dw, alpha);
     }
     return onnx_back_gemm_c(b, beta);
+}
+
+/* The letters that an equation of a gradient has for the labels of the forward one: the dimensions
+   of an ellipsis become letters that are not used. Returns 0 or -1. */
+static int onnx_back_einsum_letters(const onnx_einsum *e, char *letter)
+{
+    int k, next = 0;
+    for (k = 0; k < EINSUM_LETTERS; k++)
+        letter[k] = (char)(k < 26 ? 'A' + k : 'a' + k - 26);
+    for (; k < EINSUM_LETTERS + e->dots; k++) {
+        while (next < EINSUM_LETTERS && e->uses[next])
+            next++;
+        if (next == EINSUM_LETTERS)
+            return -1;
+        letter[k] = letter[next++];
+    }
+    return 0;
+}
+
+/* The gradient of an operand as an Einsum of dy, the other operands, and ones along what none of
+   them has all elements of. */
+typedef struct {
+    const onnx_einsum *e;
+    char letter[EINSUM_LABELS];
+    char equation[(EINSUM_TERMS + 2) * (ONNX_MOST_RANK + 1) + 4];
+    size_t length;
+    const onnx_tensor *in[EINSUM_TERMS + 1];
+    int inputs;
+    unsigned char covered[EINSUM_LABELS];
+} back_einsum;
+
+static void onnx_back_einsum_write(back_einsum *q, const onnx_einsum_term *t)
+{
+    int k;
+    for (k = 0; k < t->count; k++)
+        q->equation[q->length++] = q->letter[t->label[k]];
+}
+
+static void onnx_back_einsum_operand(back_einsum *q, const onnx_einsum_term *t,
+                                     const onnx_tensor *x)
+{
+    int k;
+    if (q->inputs)
+        q->equation[q->length++] = ',';
+    onnx_back_einsum_write(q, t);
+    for (k = 0; k < t->count; k++)
+        q->covered[t->label[k]] |= x->dim[k] == q->e->size[t->label[k]];
+    q->in[q->inputs++] = x;
+}
+
+/* Adds the operand of ones where the gradient of operand k needs one. Returns 0 or -1. */
+static int onnx_back_einsum_ones(onnx_back_call *b, back_einsum *q, int k, onnx_tensor **ones)
+{
+    const onnx_einsum_term *t = q->e->term + k;
+    onnx_einsum_term bare = { 0, { 0 } };
+    int64_t dim[ONNX_MOST_RANK];
+    size_t i;
+    int d;
+    for (d = 0; d < t->count; d++) {
+        if (q->covered[t->label[d]])
+            continue;
+        dim[bare.count] = b->c.in[k]->dim[d];
+        bare.label[bare.count++] = t->label[d];
+    }
+    if (!bare.count)
+        return 0;
+    *ones = onnx_tensor_make(b->c.run, ONNX_F32, bare.count, dim);
+    if (!*ones)
+        return -1;
+    for (i = 0; i < (*ones)->count; i++)
+        back_floats(*ones)[i] = 1;
+    onnx_back_einsum_operand(q, &bare, *ones);
+    return 0;
+}
+
+static int onnx_back_einsum_one(onnx_back_call *b, back_einsum *q, int k)
+{
+    onnx_tensor *ones = NULL, *full = NULL;
+    onnx_attribute equation;
+    int j, failed;
+    q->length = 0;
+    q->inputs = 0;
+    memset(q->covered, 0, sizeof q->covered);
+    onnx_back_einsum_operand(q, &q->e->output, b->dy[0]);
+    for (j = 0; j < q->e->terms; j++) {
+        if (j != k)
+            onnx_back_einsum_operand(q, q->e->term + j, b->c.in[j]);
+    }
+    failed = onnx_back_einsum_ones(b, q, k, &ones);
+    memcpy(q->equation + q->length, "->", 2);
+    q->length += 2;
+    onnx_back_einsum_write(q, q->e->term + k);
+    q->equation[q->length] = 0;
+    equation = onnx_attribute_text("equation", q->equation);
+    failed = failed || onnx_apply(&b->c, "Einsum", &equation, 1, q->in, q->inputs, &full, 1)
+             || onnx_back_sum_to(b, k, full);
+    onnx_tensor_free(ones);
+    return failed ? -1 : 0;
+}
+
+/* Each operand receives dy, contracted with the other ones. */
+static int onnx_back_einsum(onnx_back_call *b)
+{
+    onnx_einsum e;
+    back_einsum q;
+    int k, d, f;
+    if (!b->dy[0])
+        return 0;
+    if (onnx_einsum_parse(&b->c, &e))
+        return -1;
+    q.e = &e;
+    if (b->c.inputs == EINSUM_TERMS || onnx_back_einsum_letters(&e, q.letter))
+        return onnx_refuse_call(&b->c, "there is no gradient of so many operands or labels");
+    for (k = 0; k < e.terms; k++) {
+        for (d = 0; d < e.term[k].count; d++) {
+            for (f = 0; f < d; f++) {
+                if (e.term[k].label[f] == e.term[k].label[d])
+                    return onnx_refuse_call(&b->c, "there is no gradient of a diagonal");
+            }
+        }
+    }
+    for (k = 0; k < e.terms; k++) {
+        if (onnx_back_wants(b, k) && onnx_back_einsum_one(b, &q, k))
+            return -1;
+    }
+    return 0;
 }
 
 /* ---- [2] PATCHES ---- */
@@ -835,6 +961,7 @@ static int onnx_back_transposed(onnx_back_call *b)
 const onnx_back_rule onnx_back_conv_rules[] = {
     { "Conv", onnx_back_conv_run, BACK_X | BACK_X1, NULL },
     { "ConvTranspose", onnx_back_transposed, BACK_X | BACK_X1, NULL },
+    { "Einsum", onnx_back_einsum, BACK_ALL, NULL },
     { "Gemm", onnx_back_gemm, BACK_X | BACK_X1, NULL },
     { "MatMul", onnx_back_matmul, BACK_X | BACK_X1, NULL },
     { NULL, NULL, 0, NULL },

@@ -395,13 +395,81 @@ static int onnx_back_sub(onnx_back_call *b)
     return onnx_back_sum_to(b, 1, minus);
 }
 
-/* Min and Max of one or two values: those of more have no rule. */
+/* Sets equal[i] to 1 where x, broadcast to the shape of y, has y's element, and to 0 elsewhere. */
+static void onnx_back_equal(const onnx_tensor *x, const onnx_tensor *y, float *equal)
+{
+    int64_t stride[ONNX_MOST_RANK], place[ONNX_MOST_RANK] = { 0 };
+    const size_t row = y->rank ? (size_t)y->dim[y->rank - 1] : 1;
+    size_t i, k;
+    onnx_broadcast_strides(x, y->rank, y->dim, stride);
+    for (i = 0; i < y->count; i += row) {
+        const int64_t step = y->rank ? stride[y->rank - 1] : 0;
+        const float *from = back_floats(x);
+        int d;
+        for (d = 0; d < y->rank - 1; d++)
+            from += place[d] * stride[d];
+        for (k = 0; k < row; k++) {
+            const float v = from[(int64_t)k * step], most = back_floats(y)[i + k];
+            equal[i + k] = v < most || v > most ? 0.0f : 1.0f;
+        }
+        onnx_next_place(place, y->dim, y->rank - 1);
+    }
+}
+
+/* Makes equal[k] for each input k of Min or Max, and divides dy by the number of inputs that have
+   an element of y. Returns 0 or -1. */
+static int onnx_back_fractions(onnx_back_call *b, const onnx_tensor *y, onnx_tensor **equal,
+                               onnx_tensor *fraction)
+{
+    float *each = back_floats(fraction);
+    size_t i;
+    int k;
+    memset(each, 0, fraction->count * sizeof *each);
+    for (k = 0; k < b->c.inputs; k++) {
+        equal[k] = onnx_tensor_make(b->c.run, ONNX_F32, y->rank, y->dim);
+        if (!equal[k])
+            return -1;
+        onnx_back_equal(b->c.in[k], y, back_floats(equal[k]));
+        onnx_back_add_floats(each, back_floats(equal[k]), y->count);
+    }
+    for (i = 0; i < y->count; i++)
+        each[i] = back_floats(b->dy[0])[i] / each[i];
+    return 0;
+}
+
+/* Min and Max of many values: those that have an element of y receive equal parts of its gradient.
+ */
+static int onnx_back_extreme_of_many(onnx_back_call *b)
+{
+    const size_t inputs = (size_t)b->c.inputs;
+    onnx_tensor **equal = (onnx_tensor **)onnx_room(&b->c, inputs, sizeof *equal);
+    onnx_tensor *y = NULL, *fraction = NULL;
+    size_t i;
+    int k, failed = !equal || onnx_back_again(b, b->c.in, &y);
+    if (!failed)
+        fraction = onnx_tensor_make(b->c.run, ONNX_F32, y->rank, y->dim);
+    failed = !fraction || onnx_back_fractions(b, y, equal, fraction);
+    for (k = 0; equal && k < b->c.inputs; k++) {
+        if (failed || !onnx_back_wants(b, k)) {
+            onnx_tensor_free(equal[k]);
+            continue;
+        }
+        for (i = 0; i < y->count; i++)
+            back_floats(equal[k])[i] *= back_floats(fraction)[i];
+        failed = onnx_back_sum_to(b, k, equal[k]);
+    }
+    onnx_tensor_free(y);
+    onnx_tensor_free(fraction);
+    onnx_room_free(equal);
+    return failed ? -1 : 0;
+}
+
 static int onnx_back_extreme(onnx_back_call *b, back_pair *pair)
 {
     if (b->c.inputs == 1)
         return onnx_back_as(b, 0, b->dy[0]);
     if (b->c.inputs > 2)
-        return onnx_refuse_call(&b->c, "there is no gradient for more than two values");
+        return b->dy[0] ? onnx_back_extreme_of_many(b) : 0;
     return onnx_back_two(b, pair);
 }
 
@@ -545,8 +613,8 @@ const onnx_back_rule onnx_back_math_rules[] = {
     { "Identity",        onnx_back_identity,         0,                NULL },
     { "LeakyRelu",       onnx_back_leaky_relu,       BACK_X,           NULL },
     { "Log",             onnx_back_log,              BACK_X,           NULL },
-    { "Max",             onnx_back_max,              BACK_X | BACK_X1, NULL },
-    { "Min",             onnx_back_min,              BACK_X | BACK_X1, NULL },
+    { "Max",             onnx_back_max,              BACK_ALL,         NULL },
+    { "Min",             onnx_back_min,              BACK_ALL,         NULL },
     { "Mish",            onnx_back_mish,             BACK_X,           NULL },
     { "Mul",             onnx_back_mul,              BACK_X | BACK_X1, NULL },
     { "Neg",             onnx_back_neg,              0,                NULL },

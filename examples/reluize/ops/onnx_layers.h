@@ -228,6 +228,31 @@ onnx_tensor *onnx_reduce_result(onnx_call *c, const unsigned char *reduced, int 
 /* Advances a place in an array of this shape in row-major order. Returns 0 after the last one. */
 int onnx_next_place(int64_t *place, const int64_t *dim, int rank);
 
+/* ---- Einsum ---- */
+
+/* Labels 0 to 51 are letters in the order of ASCII, those from 52 on the dimensions of the
+   ellipsis, counted from its last one. */
+enum {
+    EINSUM_LETTERS = 52,
+    EINSUM_LABELS = EINSUM_LETTERS + ONNX_MOST_RANK,
+    EINSUM_TERMS = 64 /* at most */
+};
+
+typedef struct {
+    int count, label[ONNX_MOST_RANK];
+} onnx_einsum_term;
+
+typedef struct {
+    int terms, has_output;
+    onnx_einsum_term term[EINSUM_TERMS], output;
+    int64_t size[EINSUM_LABELS];
+    int uses[EINSUM_LABELS]; /* how often a label occurs in the inputs */
+    int dots;                /* most dimensions of an ellipsis */
+} onnx_einsum;
+
+/* Reads the equation of a call and the sizes of its labels. Returns 0 or -1. */
+int onnx_einsum_parse(onnx_call *c, onnx_einsum *e);
+
 /* ---- rows of floats ---- */
 
 /* Σ x, and Σ (x - mean)², as four sums of doubles each. */

@@ -758,25 +758,10 @@ static int onnx_layers_gemm(onnx_call *c)
 }
 
 /* ---- [6] EINSUM ---- */
-/* Operands are contracted from the left. Labels 0 to 51 are letters in the order of ASCII, those
-   from 52 on the dimensions of the ellipsis, counted from its last one. */
-
-enum { EINSUM_LETTERS = 52, EINSUM_LABELS = EINSUM_LETTERS + ONNX_MOST_RANK };
-
-typedef struct {
-    int count, label[ONNX_MOST_RANK];
-} einsum_term;
-
-typedef struct {
-    int terms, has_output;
-    einsum_term term[64], output;
-    int64_t size[EINSUM_LABELS];
-    int uses[EINSUM_LABELS]; /* how often a label occurs in the inputs */
-    int dots;                /* most dimensions of an ellipsis */
-} einsum_equation;
+/* Operands are contracted from the left. */
 
 /* Reads a term from *p to `end`. dots: the dimensions of its ellipsis. */
-static int onnx_einsum_read(einsum_term *t, const char *p, const char *end, int dots)
+static int onnx_einsum_read(onnx_einsum_term *t, const char *p, const char *end, int dots)
 {
     t->count = 0;
     while (p < end) {
@@ -816,7 +801,7 @@ static int onnx_einsum_letters(const char *p, const char *end)
 
 /* The output that an equation without an arrow means: the ellipsis, then the labels that occur once
    in order. */
-static void onnx_einsum_implicit(einsum_equation *e)
+static void onnx_einsum_implicit(onnx_einsum *e)
 {
     int k;
     e->output.count = 0;
@@ -829,7 +814,7 @@ static void onnx_einsum_implicit(einsum_equation *e)
 }
 
 /* Takes the sizes of labels from an input. Returns 0, or -1 if they contradict each other. */
-static int onnx_einsum_sizes(einsum_equation *e, const einsum_term *t, const onnx_tensor *x)
+static int onnx_einsum_sizes(onnx_einsum *e, const onnx_einsum_term *t, const onnx_tensor *x)
 {
     int k;
     if (t->count != x->rank)
@@ -845,7 +830,7 @@ static int onnx_einsum_sizes(einsum_equation *e, const einsum_term *t, const onn
     return 0;
 }
 
-static int onnx_einsum_parse(onnx_call *c, einsum_equation *e)
+int onnx_einsum_parse(onnx_call *c, onnx_einsum *e)
 {
     const onnx_attribute *a = onnx_attribute_of(c, "equation");
     const char *p, *end, *stop, *arrow = NULL;
@@ -860,7 +845,7 @@ static int onnx_einsum_parse(onnx_call *c, einsum_equation *e)
             arrow = stop;
     }
     stop = arrow ? arrow : end;
-    if (c->inputs > 64)
+    if (c->inputs > EINSUM_TERMS)
         return onnx_refuse_call(c, "more than 64 operands");
     for (k = 0; k < c->inputs; k++) {
         const char *comma = p;
@@ -890,7 +875,7 @@ static int onnx_einsum_parse(onnx_call *c, einsum_equation *e)
     return 0;
 }
 
-static int onnx_einsum_has(const einsum_term *t, int label)
+static int onnx_einsum_has(const onnx_einsum_term *t, int label)
 {
     int k;
     for (k = 0; k < t->count; k++) {
@@ -913,8 +898,8 @@ static void onnx_einsum_add(onnx_tensor *y, size_t to, const onnx_tensor *x, siz
 
 /* Makes a tensor whose dimensions are the labels `wanted` from x, whose dimensions are `labels`:
    repeated labels are the diagonal, labels that are not wanted are summed. */
-static onnx_tensor *onnx_einsum_take(onnx_call *c, const einsum_equation *e, const onnx_tensor *x,
-                                     const einsum_term *labels, const einsum_term *wanted)
+static onnx_tensor *onnx_einsum_take(onnx_call *c, const onnx_einsum *e, const onnx_tensor *x,
+                                     const onnx_einsum_term *labels, const onnx_einsum_term *wanted)
 {
     int64_t dim[2 * ONNX_MOST_RANK], step[2 * ONNX_MOST_RANK], place[2 * ONNX_MOST_RANK] = { 0 };
     int label[2 * ONNX_MOST_RANK];
@@ -969,7 +954,7 @@ static onnx_tensor *onnx_einsum_take(onnx_call *c, const einsum_equation *e, con
 }
 
 /* The product of the sizes of labels [from, to) of a term. */
-static size_t onnx_einsum_count(const einsum_equation *e, const einsum_term *t, int from, int to)
+static size_t onnx_einsum_count(const onnx_einsum *e, const onnx_einsum_term *t, int from, int to)
 {
     size_t n = 1;
     for (; from < to; from++)
@@ -979,11 +964,11 @@ static size_t onnx_einsum_count(const einsum_equation *e, const einsum_term *t, 
 
 /* Contracts a and b; keep[label] is 1 if something later reads it. *labels: of a, then of the
    result. Frees a. */
-static onnx_tensor *onnx_einsum_contract(onnx_call *c, const einsum_equation *e, onnx_tensor *a,
-                                         einsum_term *labels, const onnx_tensor *b,
-                                         const einsum_term *other, const unsigned char *keep)
+static onnx_tensor *onnx_einsum_contract(onnx_call *c, const onnx_einsum *e, onnx_tensor *a,
+                                         onnx_einsum_term *labels, const onnx_tensor *b,
+                                         const onnx_einsum_term *other, const unsigned char *keep)
 {
-    einsum_term left = { 0 }, right = { 0 }, both = { 0 };
+    onnx_einsum_term left = { 0 }, right = { 0 }, both = { 0 };
     onnx_tensor *x, *w = NULL, *y = NULL;
     int64_t dim[ONNX_MOST_RANK];
     layers_plan plan;
@@ -1041,8 +1026,8 @@ static onnx_tensor *onnx_einsum_contract(onnx_call *c, const einsum_equation *e,
 
 static int onnx_layers_einsum(onnx_call *c)
 {
-    einsum_equation e;
-    einsum_term labels;
+    onnx_einsum e;
+    onnx_einsum_term labels;
     onnx_tensor *y, *out = NULL;
     int k, l, type;
     if (onnx_need(c, 1) || onnx_einsum_parse(c, &e))
