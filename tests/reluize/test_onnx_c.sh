@@ -142,6 +142,42 @@ verdict $? 'the header has the sizes of an image and where its pixels are' "$(ca
 for net in loop over; do $out/onnx_c $out/$net.onnx -o $out/$net.c --header $out/$net.h 2> $out/stderr; done
 grep -q 'loop_work = 0' $out/loop.h && [ $(grep -c 'for (' $out/loop.c) = 1 ] && grep -q 'over_work = 24' $out/over.h
 verdict $? 'neighbours share a loop, and write over a value that nobody reads afterwards' "$(grep -h _work $out/loop.h $out/over.h | tr '\n' ' ')"
+# a node If: the branch that is taken where its condition follows from an input that --fix makes a constant, and from shapes
+$onnx tools/onnx_c_branches.py $out || exit 1
+$CC -std=c99 -O1 $include $(built $reluize/app/onnx_run_main.c $reluize/app/onnx_program.c) $parts $library -o $out/onnx_run || exit 1
+cat > $out/use_rate.c << 'END'
+#include "rate.h"
+#include <stdio.h>
+#include <string.h>
+/* the floats of a .npy file, behind its head */
+static int floats(const char *path, float *x, size_t n)
+{
+    FILE *f = fopen(path, "rb");
+    int bad = !f || fseek(f, 128, SEEK_SET) || fread(x, sizeof *x, n, f) != n;
+    return bad | (f && fclose(f));
+}
+int main(int argc, char **argv)
+{
+    float x[rate_inputs], a[rate_outputs_0], b[rate_outputs_1], right_a[rate_outputs_0], right_b[rate_outputs_1];
+    if (argc != 4 || floats(argv[1], x, rate_inputs) || floats(argv[2], right_a, rate_outputs_0) || floats(argv[3], right_b, rate_outputs_1))
+        return 2;
+    rate(a, b, x);
+    return memcmp(a, right_a, sizeof a) || memcmp(b, right_b, sizeof b);
+}
+END
+for rate in 16000 8000; do
+    $out/onnx_run $out/rate.onnx --input x=$out/x.npy --input sr=$out/rate$rate.npy --output a=$out/a$rate.npy --output b=$out/b.npy &&
+        $out/onnx_c $out/rate.onnx -o $out/rate.c --header $out/rate.h --fix sr=$rate 2> $out/stderr &&
+        $CC -std=c99 $out/use_rate.c $out/rate.c -lm -o $out/use$rate && $out/use$rate $out/x.npy $out/a$rate.npy $out/b.npy
+    verdict $? "the branch of a sampling rate of $rate, and those of shapes in it, have the bits of the evaluator" "$(cat $out/stderr)"
+done
+$out/use8000 $out/x.npy $out/a16000.npy $out/b.npy
+[ $? = 1 ]
+verdict $? 'the file of the other rate computes something else'
+refused $out/rate.onnx "node 'rate' (If): its condition depends on the inputs of the network"
+refused $out/data.onnx "node 'rate' (If): its condition depends on the inputs of the network"
+refused "$out/rate.onnx --fix sr=fast" "'fast' is no number"
+refused "$out/rate.onnx --fix rate=16000" "the model has no such input"
 for options in -Ofast -ffast-math -ffinite-math-only -fno-signed-zeros; do
     ! $CC -std=c99 $options -c $out/net.c -o $out/net.o 2> $out/stderr && grep -q 'which changes results' $out/stderr
     verdict $? "a C file refuses $options" "$(head -n 1 $out/stderr)"

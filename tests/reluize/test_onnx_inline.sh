@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # test_onnx_inline.sh: functions of the model in place of their calls (onnx_graph_inline): the written file computes the same bits as the
-# evaluation of the calls, and onnx accepts it; reluize converts what is in functions as it converts the same network without them; modules
+# evaluation of the calls, and onnx accepts it; so do branches in place of nodes If (onnx_graph_branches); reluize converts what is in functions as it converts the same network without them; modules
 # that PyTorch exports as functions; every allocation that fails is reported.
 out=build/onnx_inline
 . tools/job.sh
@@ -68,18 +68,39 @@ converted opset opset
 grep -q '^Gates: 1 replaced by 1 ReLU, 1 smooth function stays.$' $out/opset.report && grep -q 'it is in a function of the model' $out/opset.report
 verdict $? "opset: a function of another opset stays in its call, and is named" "$(grep '^Gates' $out/opset.report)"
 
-at=1
-worst=
-while [ -z "$worst" ] && [ ! -e $out/missed ] && [ $at -lt 5000 ]; do
-    rm -f $out/fault.onnx
-    FAULT_AT=$at FAULT_MISSED=$out/missed $out/inline_faults $out/branches.onnx $out/fault.onnx > $out/log 2>&1
-    status=$?
-    if [ $status = 0 ]; then cmp $out/fault.onnx $out/branches.in.onnx > $out/log 2>&1; else [ $status = 1 ] && [ -s $out/log ]; fi ||
-        worst="call $at: status $status"
-    at=$((at + 1))
+# the model has three nodes If, of which the first and the last take the first branch, the second the other one
+for letters in tet t-- -e- --t; do
+    $out/inline $out/branches.in.onnx $out/taken.onnx $letters > $out/log &&
+        $out/onnx_run $out/taken.onnx --input x=$out/branches.npy --output y=$out/taken.y.npy > $out/log 2>&1 &&
+        cmp $out/branches.y.npy $out/taken.y.npy > $out/log 2>&1 &&
+        [ $(grep -ao then_branch $out/taken.onnx | wc -l) = $(printf %s $letters | tr -d te | wc -c) ]
+    verdict $? "branches $letters in place of nodes If compute the same bits" "$(tail -n 1 $out/log)"
+    accepted taken.onnx
 done
-[ -z "$worst" ] && [ -e $out/missed ] && [ $at -gt 100 ]
-verdict $? "each call for memory or a file that fails is reported" "$worst"
+$out/inline $out/branches.in.onnx $out/taken.onnx ett > $out/log &&
+    $out/onnx_run $out/taken.onnx --input x=$out/branches.npy --output y=$out/taken.y.npy > $out/log 2>&1 && ! cmp -s $out/branches.y.npy $out/taken.y.npy
+verdict $? "the other branches compute something else" "$(tail -n 1 $out/log)"
+
+# faults IN OUT BRANCHES: the first call for memory or a file fails, then the second, ...: it is reported, or the file is OUT
+faults()
+{
+    at=1
+    worst=
+    rm -f $out/missed
+    while [ -z "$worst" ] && [ ! -e $out/missed ] && [ $at -lt 5000 ]; do
+        rm -f $out/fault.onnx
+        FAULT_AT=$at FAULT_MISSED=$out/missed $out/inline_faults $out/$1 $out/fault.onnx $3 > $out/log 2>&1
+        status=$?
+        if [ $status = 0 ]; then cmp $out/fault.onnx $out/$2 > $out/log 2>&1; else [ $status = 1 ] && [ -s $out/log ]; fi ||
+            worst="call $at: status $status"
+        at=$((at + 1))
+    done
+    [ -z "$worst" ] && [ -e $out/missed ] && [ $at -gt 100 ]
+    verdict $? "each call for memory or a file that fails is reported${3:+, of branches}" "$worst"
+}
+faults branches.onnx branches.in.onnx
+$out/inline $out/branches.in.onnx $out/taken.onnx tet
+faults branches.in.onnx taken.onnx tet
 
 if [ -z "$torch" ]; then echo "skip modules that PyTorch exports as functions: $no_torch"; exit $bad; fi
 $torch -W ignore tools/onnx_functions_torch.py $out > $out/log 2>&1 || { echo "FAIL export: $(tail -n 1 $out/log)"; exit 1; }

@@ -20,12 +20,16 @@ static const char usage[] =
     "  --dim NAME=SIZE         the size of an open dimension, by its name in the model or by\n"
     "                          INPUT.AXIS; those that are not given are 1\n"
     "  --input NAME=FILE.npy   a sample of an input, where shapes depend on it\n"
+    "  --fix NAME=NUMBER       an input whose elements always are this number, such as a sampling\n"
+    "                          rate: the function does not receive it. Of a node If whose condition\n"
+    "                          follows from such inputs, constants and shapes, the file has the\n"
+    "                          branch that is taken\n"
     "  --help\n";
 
 static struct {
     const char *model, *file, *header;
     int integers;
-    pairs dim, input;
+    pairs dim, input, fix;
 } option;
 
 /* ---- options ---- */
@@ -56,6 +60,8 @@ static int parse_options(int argc, char **argv)
             bad = add_pair(&option.dim, name, argv[i]);
         else if (!strcmp(name, "--input"))
             bad = add_pair(&option.input, name, argv[i]);
+        else if (!strcmp(name, "--fix"))
+            bad = add_pair(&option.fix, name, argv[i]);
         else
             bad = fail("%s: no such option; --help lists them", name);
     }
@@ -115,14 +121,172 @@ static int set_inputs(onnx_run *r)
             return 1;
         onnx_run_set(r, g->top.input[k], x);
     }
-    for (k = 0; k < option.input.count + option.dim.count; k++) {
-        const int of_input = k < option.input.count;
-        const pair *p = of_input ? option.input.of + k : option.dim.of + (k - option.input.count);
-        if (!p->used)
-            return fail("%s %s: the model has no such %s", of_input ? "--input" : "--dim", p->name,
-                        of_input ? "input" : "open dimension");
+    return 0;
+}
+
+/* Returns 0, or 1 after a message: an option names what the model does not have. */
+static int check_used(void)
+{
+    static const char *const missing[][2] = { { "--input", "input" },
+                                              { "--fix", "input" },
+                                              { "--dim", "open dimension" } };
+    const pairs *of[3];
+    int i, k;
+    of[0] = &option.input;
+    of[1] = &option.fix;
+    of[2] = &option.dim;
+    for (i = 0; i < 3; i++) {
+        for (k = 0; k < of[i]->count; k++) {
+            if (!of[i]->of[k].used)
+                return fail("%s %s: the model has no such %s", missing[i][0], of[i]->of[k].name,
+                            missing[i][1]);
+        }
     }
     return 0;
+}
+
+/* ---- versions of the graph ---- */
+
+/* A graph, and its file in memory; file.p NULL: it is the model's. */
+typedef struct {
+    const onnx_graph *graph;
+    deploy_memory file;
+} version;
+
+static void close_version(version *v)
+{
+    if (!v->file.p)
+        return;
+    onnx_graph_close((onnx_graph *)(uintptr_t)v->graph);
+    free(v->file.p);
+}
+
+/* Replaces a version by the file that is in memory, which belongs to the version then. Returns 0 or
+   1. */
+static int next_version(version *v, deploy_memory *file)
+{
+    const onnx_graph *g = open_version(file->p, file->n);
+    if (!g) {
+        free(file->p);
+        return 1;
+    }
+    close_version(v);
+    v->graph = g;
+    v->file = *file;
+    return 0;
+}
+
+/* The elements of an input that is a constant now. Returns 0, or 1 after a message. */
+static int fix_input(onnx_run *r, onnx_edit *e, const onnx_value *v, const char *name,
+                     const char *text)
+{
+    onnx_tensor *x = zeros_of(r, v, name);
+    onnx_new_constant new_one;
+    char *end;
+    const double number = strtod(text, &end);
+    size_t i;
+    int bad;
+    if (!x)
+        return 1;
+    if (end == text || *end) {
+        onnx_tensor_free(x);
+        return fail("--fix %s: '%s' is no number", name, text);
+    }
+    for (i = 0; i < x->count; i++)
+        onnx_tensor_set_real(x, i, number);
+    new_one.name = name;
+    new_one.type = x->type;
+    new_one.rank = x->rank;
+    new_one.dim = x->dim;
+    new_one.data = x->data;
+    bad = onnx_edit_add(e, &new_one) && fail("%s: out of memory", option.model);
+    onnx_tensor_free(x);
+    return bad;
+}
+
+/* Makes constants of the inputs of --fix. Returns 0, or 1 after a message. */
+static int fix_inputs(version *v)
+{
+    deploy_memory file = { NULL, 0, 0 };
+    const onnx_graph *g = v->graph;
+    onnx_edit *e = onnx_edit_begin(g);
+    onnx_run_options o;
+    char message[160], name[1024];
+    onnx_run *r;
+    int k, bad = 0;
+    memset(&o, 0, sizeof o);
+    r = onnx_run_begin(g, &o, message);
+    if (!r || !e)
+        bad = fail("%s: %s", option.model, r ? "out of memory" : message);
+    for (k = 0; k < g->top.inputs && !bad; k++) {
+        const onnx_value *input = g->value + g->top.input[k];
+        const char *text;
+        copy_name(&input->name, name, sizeof name);
+        text = text_of(&option.fix, name);
+        bad = text && fix_input(r, e, input, name, text);
+    }
+    if (!bad && onnx_edit_write(e, deploy_append, &file, message))
+        bad = fail("%s: %s", option.model, message);
+    onnx_edit_end(e);
+    if (r)
+        onnx_run_end(r);
+    if (!bad)
+        return next_version(v, &file);
+    free(file.p);
+    return bad;
+}
+
+/* Begins a run with all inputs. Returns NULL after a message. */
+static onnx_run *begin_run(const onnx_graph *g)
+{
+    onnx_run_options o;
+    char message[160];
+    onnx_run *r;
+    memset(&o, 0, sizeof o);
+    r = onnx_run_begin(g, &o, message);
+    if (!r) {
+        fail("%s: %s", option.model, message);
+        return NULL;
+    }
+    if (!set_inputs(r))
+        return r;
+    onnx_run_end(r);
+    return NULL;
+}
+
+/* Puts the functions of the model in place of their calls. Returns 0, or 1 after a message. */
+static int inline_functions(version *v)
+{
+    deploy_memory file = { NULL, 0, 0 };
+    char message[160];
+    if (!onnx_graph_inline(v->graph, deploy_append, &file, message))
+        return next_version(v, &file);
+    free(file.p);
+    return fail("%s: %s", option.model, message);
+}
+
+/* Puts the branches that are taken in place of nodes If, as long as there are some. Returns a run
+   of the graph, or NULL after a message. */
+static onnx_run *take_branches(version *v)
+{
+    char message[160];
+    onnx_run *r;
+    int taken, bad;
+    for (r = begin_run(v->graph); r; r = begin_run(v->graph)) {
+        deploy_memory file = { NULL, 0, 0 };
+        bad = onnx_c_branches(r, deploy_append, &file, &taken, message) != LGELU_OK;
+        if (!bad && !taken)
+            return r;
+        onnx_run_end(r);
+        if (bad) {
+            free(file.p);
+            fail("%s: %s", option.model, message);
+            return NULL;
+        }
+        if (next_version(v, &file))
+            return NULL;
+    }
+    return NULL;
 }
 
 /* ---- the job ---- */
@@ -154,19 +318,12 @@ static void name_of_file(const char *path, char *name, size_t bytes)
     name[n] = 0;
 }
 
-static int convert(const onnx_graph *g)
+static int write_files(onnx_run *r)
 {
-    onnx_run_options o;
     char message[160], name[256];
-    onnx_run *r;
+    int bad = check_used();
     onnx_c *c;
-    int bad;
-    memset(&o, 0, sizeof o);
-    r = onnx_run_begin(g, &o, message);
-    if (!r)
-        return fail("%s: %s", option.model, message);
     name_of_file(option.file, name, sizeof name);
-    bad = set_inputs(r);
     c = bad ? NULL : onnx_c_begin(r, name, option.integers, message);
     if (!bad && !c)
         bad = fail("%s: %s", option.model, message);
@@ -177,7 +334,23 @@ static int convert(const onnx_graph *g)
         printf("%s: %d nodes are computed in floats; the file's comment names them\n", option.file,
                onnx_c_in_floats(c));
     onnx_c_end(c);
-    onnx_run_end(r);
+    return bad;
+}
+
+static int convert(const onnx_graph *g)
+{
+    version v;
+    onnx_run *r;
+    int bad;
+    memset(&v, 0, sizeof v);
+    v.graph = g;
+    bad = g->functions && inline_functions(&v);
+    bad = bad || (option.fix.count && fix_inputs(&v));
+    r = bad ? NULL : take_branches(&v);
+    bad = !r || write_files(r);
+    if (r)
+        onnx_run_end(r);
+    close_version(&v);
     return bad;
 }
 

@@ -7,6 +7,8 @@
 #include <locale.h>
 
 static const char *program_name = "";
+static const char *program_model = "";
+static output_parts program_parts; /* external data of the model */
 
 /* ---- messages and options ---- */
 
@@ -169,10 +171,17 @@ int put(const void *data, size_t bytes, void *user)
 
 /* ---- the program ---- */
 
+onnx_graph *open_version(const void *bytes, size_t n)
+{
+    char message[160];
+    onnx_graph *g = onnx_graph_open(bytes, n, output_read_part, &program_parts, message);
+    if (!g)
+        fail("%s: %s", program_model, message);
+    return g;
+}
+
 int program_main(const program *p, int argc, char **argv)
 {
-    output_parts external = { NULL, NULL };
-    char message[160];
     unsigned char *file;
     onnx_graph *g;
     size_t bytes;
@@ -190,11 +199,12 @@ int program_main(const program *p, int argc, char **argv)
     file = output_read(*p->model, &bytes);
     if (!file)
         return fail("%s: %s", *p->model, strerror(errno));
-    external.beside = *p->model;
-    g = onnx_graph_open(file, bytes, output_read_part, &external, message);
-    bad = g ? p->work(g) : fail("%s: %s", *p->model, message);
+    program_model = *p->model;
+    program_parts.beside = *p->model;
+    g = open_version(file, bytes);
+    bad = !g || p->work(g);
     onnx_graph_close(g);
-    output_forget_parts(&external);
+    output_forget_parts(&program_parts);
     free(file);
     return bad || fflush(stdout) || ferror(stdout);
 }

@@ -60,4 +60,8 @@ typedef struct {
 } program;
 int program_main(const program *p, int argc, char **argv);
 
+/* Opens another version of the model, whose external data are those of the file. The bytes must
+   stay. Returns NULL after a message. */
+onnx_graph *open_version(const void *bytes, size_t n);
+
 #endif

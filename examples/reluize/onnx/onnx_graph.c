@@ -24,7 +24,7 @@
        [13] EDITS       the list of changes; the public functions
        [14] NEW NAMES   onnx_edit_name
        [15] WRITING     the file with its changes
-       [16] INLINING    onnx_graph_inline: functions in place of their calls
+       [16] INLINING    onnx_graph_inline: functions in place of their calls; onnx_graph_branches
 
    A file is written by going through its fields once more: bytes that no edit concerns are copied
    as they are. A message that holds an edit is gone through field by field, first to know its
@@ -2842,11 +2842,13 @@ lgelu_status onnx_edit_write(const onnx_edit *e, lgelu_write *write, void *user,
 
 typedef struct {
     const onnx_graph *g;
-    onnx_edit *edit;   /* hands out names */
-    deploy_span *name; /* by value: its new name; p NULL: the one that it has */
-    int opset;         /* of ai.onnx, in the file that is written */
-    int stays, failed; /* a call stays; out of memory */
-    int nodes;         /* so far */
+    onnx_edit *edit;            /* hands out names */
+    deploy_span *name;          /* by value: its new name; p NULL: the one that it has */
+    int opset;                  /* of ai.onnx, in the file that is written */
+    const unsigned char *taken; /* of onnx_graph_branches: calls stay; or NULL */
+    int no_branch;              /* a branch that is taken is not there, or it is sparse */
+    int stays, failed;          /* a call stays; out of memory */
+    int nodes;                  /* so far */
 } onnx_inliner;
 
 /* Returns what a value is called in the file that is written. */
@@ -2986,7 +2988,6 @@ static void onnx_put_copy(onnx_bytes *b, deploy_span from, deploy_span to)
 
 static void onnx_put_call(onnx_inliner *w, const onnx_function_call *outer, const onnx_node *n,
                           const onnx_function *f, onnx_bytes *b);
-
 /* Writes a node, or what it calls. */
 static void onnx_put_node_or_call(onnx_inliner *w, const onnx_function_call *in, const onnx_node *n,
                                   onnx_bytes *b)
@@ -2995,7 +2996,7 @@ static void onnx_put_node_or_call(onnx_inliner *w, const onnx_function_call *in,
     if (w->nodes > ONNX_MOST_INLINED)
         return;
     w->nodes++;
-    if (f && onnx_can_inline(w, n, f)) {
+    if (f && !w->taken && onnx_can_inline(w, n, f)) {
         onnx_put_call(w, in, n, f, b);
         return;
     }
@@ -3061,6 +3062,8 @@ static void onnx_rename_subgraph(onnx_inliner *w, const onnx_function_call *in,
     }
 }
 
+static void onnx_put_branch(onnx_inliner *w, const onnx_node *n, int then, onnx_bytes *b);
+
 /* Writes the fields of a graph. In a function it has new names, and what is declared of the values
    between its nodes is left out. */
 static void onnx_put_graph(onnx_inliner *w, const onnx_function_call *in, const onnx_subgraph *s,
@@ -3072,7 +3075,11 @@ static void onnx_put_graph(onnx_inliner *w, const onnx_function_call *in, const 
         onnx_rename_subgraph(w, in, s);
     while (onnx_next(&r)) {
         if (onnx_field_is(&r, 1, 2)) {
-            onnx_put_node_or_call(w, in, s->node + (s->at ? s->at[place] : place), b);
+            const int i = s->at ? s->at[place] : place;
+            if (w->taken && s == &w->g->top && w->taken[i] != ONNX_IF_STAYS)
+                onnx_put_branch(w, s->node + i, w->taken[i] == ONNX_IF_THEN, b);
+            else
+                onnx_put_node_or_call(w, in, s->node + i, b);
             place++;
         } else if (onnx_field_is(&r, 5, 2) && in) {
             onnx_put_named(b, 5, r.in, 8, onnx_inlined_name(w, onnx_value_named(w, s, r.in, 8)));
@@ -3083,6 +3090,45 @@ static void onnx_put_graph(onnx_inliner *w, const onnx_function_call *in, const 
         } else if (!onnx_field_is(&r, 13, 2) || !in) {
             onnx_put_raw(b, &r);
         }
+    }
+}
+
+/* Writes the initializers and nodes of a branch in place of its If. Its outputs are called as the
+   If calls them; one that the branch does not define, or that is a second time an output, is
+   copied. */
+static void onnx_put_branch(onnx_inliner *w, const onnx_node *n, int then, onnx_bytes *b)
+{
+    const onnx_attribute *a = onnx_graph_attribute(n, then ? "then_branch" : "else_branch");
+    const onnx_subgraph *s = a ? a->graph : NULL;
+    static const onnx_function none;
+    onnx_function_call in;
+    onnx_fields r;
+    int i, k;
+    if (!s || s->outputs < n->outputs) {
+        w->no_branch = 1;
+        return;
+    }
+    memset(&in, 0, sizeof in);
+    in.f = &none;
+    in.node = n;
+    onnx_rename_subgraph(w, &in, s);
+    for (k = n->outputs; k--;) {
+        if (n->output[k] >= 0 && w->g->value[s->output[k]].depth == s->depth)
+            w->name[s->output[k]] = onnx_inlined_name(w, n->output[k]);
+    }
+    r = onnx_fields_of(s->proto);
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, 5, 2))
+            onnx_put_named(b, 5, r.in, 8, onnx_inlined_name(w, onnx_value_named(w, s, r.in, 8)));
+        w->no_branch |= onnx_field_is(&r, 15, 2);
+    }
+    for (i = 0; i < s->nodes; i++)
+        onnx_put_node_or_call(w, &in, s->node + i, b);
+    for (k = 0; k < n->outputs; k++) {
+        const deploy_span from = onnx_inlined_name(w, s->output[k]);
+        const deploy_span to = onnx_inlined_name(w, n->output[k]);
+        if (to.n && !onnx_same(&from, &to))
+            onnx_put_copy(b, from, to);
     }
 }
 
@@ -3129,11 +3175,13 @@ static void onnx_put_model(onnx_inliner *w, onnx_bytes *b)
         else if (!onnx_field_is(&r, 25, 2) || w->stays)
             onnx_put_raw(b, &r);
     }
-    for (k = 0; k < w->g->functions && !b->failed; k++)
+    for (k = 0; k < w->g->functions && !w->taken && !b->failed; k++)
         onnx_put_opsets(b, w->g->function + k);
 }
 
-lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *user, char *message)
+/* Writes the model with branches, or, if taken is NULL, functions in place. */
+static lgelu_status onnx_write_inlined(const onnx_graph *g, const unsigned char *taken,
+                                       lgelu_write *write, void *user, char *message)
 {
     onnx_bytes b = { { NULL, 0, 0 }, 0 };
     lgelu_status status = LGELU_OK;
@@ -3145,12 +3193,16 @@ lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *us
     w.edit = onnx_edit_begin(g);
     w.name = (deploy_span *)deploy_room((size_t)g->values, sizeof *w.name);
     w.opset = g->opset;
+    w.taken = taken;
     for (k = 0; k < g->functions && !w.opset; k++)
         w.opset = g->function[k].opset;
     if (w.edit && w.name)
         onnx_put_model(&w, &b);
     if (!w.edit || !w.name || w.failed || b.failed) {
         status = deploy_refuse(message, LGELU_E_MEMORY, "out of memory");
+    } else if (w.no_branch) {
+        status = deploy_refuse(message, LGELU_E_FILE,
+                               "a branch that is taken is not there, or has sparse constants");
     } else if (w.nodes > ONNX_MOST_INLINED) {
         status = deploy_refuse(message, LGELU_E_FILE,
                                "without its functions the file would have more than %d nodes",
@@ -3170,4 +3222,15 @@ lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *us
     free(w.name);
     onnx_edit_end(w.edit);
     return status;
+}
+
+lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *user, char *message)
+{
+    return onnx_write_inlined(g, NULL, write, user, message);
+}
+
+lgelu_status onnx_graph_branches(const onnx_graph *g, const unsigned char *taken,
+                                 lgelu_write *write, void *user, char *message)
+{
+    return onnx_write_inlined(g, taken, write, user, message);
 }

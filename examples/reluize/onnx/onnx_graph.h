@@ -263,6 +263,18 @@ int onnx_constant_read(const onnx_constant *c, void *to);
    2 GiB or a million nodes, or more, LGELU_E_MEMORY. */
 lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *user, char *message);
 
+/* What becomes of a node If. */
+typedef enum { ONNX_IF_STAYS, ONNX_IF_ELSE, ONNX_IF_THEN } onnx_if;
+
+/* Writes the same network with the nodes of one branch in place of nodes If of the main graph:
+   taken[i] is an onnx_if for node i, and ONNX_IF_STAYS where it is another operator. Nodes and
+   values of the branch have names that no other one has. What calls a function stays as it is. A
+   condition that nothing else reads is computed all the same. Returns a status like
+   onnx_graph_inline; LGELU_E_FILE, too, if a node has no such branch, or
+   one with sparse constants. */
+lgelu_status onnx_graph_branches(const onnx_graph *g, const unsigned char *taken,
+                                 lgelu_write *write, void *user, char *message);
+
 /* ---- edits ---- */
 typedef struct onnx_edit onnx_edit;
 

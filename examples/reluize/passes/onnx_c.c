@@ -238,6 +238,13 @@ int onnx_c_check_outputs(onnx_c *c, int node)
     return 0;
 }
 
+int onnx_c_no_operator(onnx_c *c, int node)
+{
+    if (onnx_is(&c->graph->top.node[node].op, "If"))
+        return onnx_c_refuse(c, node, "its condition depends on the inputs of the network");
+    return onnx_c_refuse(c, node, "this operator is not available in C files");
+}
+
 /* Finds how each node that is needed is written. */
 static int onnx_c_find_operators(onnx_c *c)
 {
@@ -251,7 +258,7 @@ static int onnx_c_find_operators(onnx_c *c)
             continue;
         p->row = onnx_c_find_operator(top->node + i);
         if (!p->row)
-            failed = onnx_c_refuse(c, i, "this operator is not available in C files");
+            failed = onnx_c_no_operator(c, i);
         else if (top->node[i].inputs > ONNX_C_OPERANDS)
             failed = onnx_c_refuse(c, i, "it has more than 64 inputs");
         else
@@ -1188,9 +1195,28 @@ static int onnx_c_try_again(onnx_c *c)
     return 1;
 }
 
-onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
+/* Allocates what describes a graph. Returns NULL after an error, with one line in message. */
+static onnx_c *onnx_c_new(onnx_run *r, char *message)
 {
     const onnx_graph *g = r->graph;
+    onnx_c *c = (onnx_c *)deploy_room(1, sizeof *c);
+    message[0] = 0;
+    if (c) {
+        c->run = r;
+        c->graph = g;
+        c->value = (onnx_c_value *)deploy_room((size_t)g->values, sizeof *c->value);
+        c->node = (onnx_c_node *)deploy_room((size_t)g->top.nodes, sizeof *c->node);
+        c->leave = (unsigned char *)deploy_room((size_t)g->top.nodes, 1);
+    }
+    if (c && c->value && c->node && c->leave)
+        return c;
+    deploy_refuse(message, LGELU_E_MEMORY, "C file: out of memory");
+    onnx_c_end(c);
+    return NULL;
+}
+
+onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
+{
     onnx_c *c;
     int failed;
     message[0] = 0;
@@ -1199,19 +1225,9 @@ onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
                       strlen(name) > C_FILE_NAME_MOST ? "a text of more than 40 letters" : name);
         return NULL;
     }
-    c = (onnx_c *)deploy_room(1, sizeof *c);
-    if (c) {
-        c->run = r;
-        c->graph = g;
-        c->value = (onnx_c_value *)deploy_room((size_t)g->values, sizeof *c->value);
-        c->node = (onnx_c_node *)deploy_room((size_t)g->top.nodes, sizeof *c->node);
-        c->leave = (unsigned char *)deploy_room((size_t)g->top.nodes, 1);
-    }
-    if (!c || !c->value || !c->node || !c->leave) {
-        deploy_refuse(message, LGELU_E_MEMORY, "C file: out of memory");
-        onnx_c_end(c);
+    c = onnx_c_new(r, message);
+    if (!c)
         return NULL;
-    }
     c->integers = integers;
     memcpy(c->name, name, strlen(name) + 1);
     failed = onnx_c_evaluate(c);
@@ -1243,6 +1259,48 @@ void onnx_c_end(onnx_c *c)
     free(c->value);
     free(c->node);
     free(c);
+}
+
+/* Finds the nodes If whose condition is known. Returns how many. */
+static int onnx_c_find_branches(const onnx_c *c, unsigned char *taken)
+{
+    const onnx_subgraph *top = &c->graph->top;
+    int i, n = 0;
+    for (i = 0; i < top->nodes; i++) {
+        const int v = onnx_c_input(c, i, 0);
+        const onnx_tensor *x = onnx_c_tensor(c, v);
+        if (top->node[i].domain.n || !onnx_is(&top->node[i].op, "If") || !x || !c->value[v].known
+            || x->type != ONNX_BOOL || x->count != 1)
+            continue;
+        taken[i] = *(const unsigned char *)x->data ? ONNX_IF_THEN : ONNX_IF_ELSE;
+        n++;
+    }
+    return n;
+}
+
+lgelu_status onnx_c_branches(onnx_run *r, lgelu_write *write, void *user, int *taken, char *message)
+{
+    lgelu_status status = LGELU_OK;
+    unsigned char *branch;
+    onnx_c *c = onnx_c_new(r, message);
+    *taken = 0;
+    if (!c)
+        return LGELU_E_MEMORY;
+    branch = (unsigned char *)deploy_room((size_t)r->graph->top.nodes, 1);
+    if (!branch) {
+        status = deploy_refuse(message, LGELU_E_MEMORY, "C file: out of memory");
+    } else if (onnx_c_evaluate(c)) {
+        memcpy(message, c->message, sizeof c->message);
+        status = LGELU_E_ARGUMENT;
+    } else {
+        onnx_c_find_known(c);
+        *taken = onnx_c_find_branches(c, branch);
+    }
+    if (*taken)
+        status = onnx_graph_branches(r->graph, branch, write, user, message);
+    free(branch);
+    onnx_c_end(c);
+    return status;
 }
 
 lgelu_status onnx_c_write(onnx_c *c, lgelu_write *write, void *user)

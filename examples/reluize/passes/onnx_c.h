@@ -40,12 +40,15 @@
    outputs of the function are on grids, too, which macros name: net_X_SCALE, net_X_ZERO,
    net_Y_SCALE, net_Y_ZERO. An output that the graph does not quantize is one of sums, of type
    int32_t. Tables, lines, moved elements, products and convolutions (of known weights and of
-   biases of 32 bits), sums and products of two values are exactly those of the evaluator; a mean,
-   and what it computes in floats between two grids, differ by at most one.
+   biases of 32 bits), sums and products of two values, and means are exactly those of the
+   evaluator; what it computes in floats between two grids differs by at most one.
 
    What the graph computes in floats all the same, such as a recurrent layer or a normalisation, and
    what has no form in integers, is computed in floats in the file, with the evaluator's operations;
    its comment names these nodes, and onnx_c_in_floats counts them.
+
+   A node If whose condition does not depend on the inputs is to be replaced by the nodes of its
+   branch before (onnx_c_branches).
 
    Functions of the C library that the evaluator calls (sin, pow, ...) are called by the file, too;
    their bits are those of the library.
@@ -63,6 +66,13 @@ typedef struct onnx_c onnx_c;
    DequantizeLinear. Returns NULL after an error, with one line in message (160 bytes). */
 onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message);
 void onnx_c_end(onnx_c *c);
+
+/* Writes the graph of r, whose inputs are set, with the nodes of one branch in place of each If of
+   the main graph whose condition follows from constants and shapes, and sets *taken to how many
+   there are; writes nothing if there are none. A branch may hold such nodes: open what was written,
+   and call it again. Evaluates the graph. Returns a status with one line in message (160 bytes). */
+lgelu_status onnx_c_branches(onnx_run *r, lgelu_write *write, void *user, int *taken,
+                             char *message);
 
 /* Write the file and its header. Return a status: LGELU_E_FILE, if write refused. */
 lgelu_status onnx_c_write(onnx_c *c, lgelu_write *write, void *user);

@@ -97,6 +97,9 @@ const onnx_c_operator *onnx_c_find_operator(const onnx_node *n);
 /* Writes "node 'NAME' (OP): " and the text to the message, unless it has one. Returns -1. */
 int onnx_c_refuse(onnx_c *c, int node, const char *format, ...);
 
+/* Refuses a node whose operator no table has. Returns -1. */
+int onnx_c_no_operator(onnx_c *c, int node);
+
 /* Replaces the message by "out of memory" and sets lacks_memory. Returns -1. */
 int onnx_c_no_memory(onnx_c *c);
 

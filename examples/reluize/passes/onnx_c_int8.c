@@ -851,7 +851,7 @@ static int onnx_c_int8_between(onnx_c *c, int node)
     int like, waits;
     c->node[node].row = &onnx_c_region_operator;
     if (!row)
-        return onnx_c_refuse(c, node, "this operator is not available in C files");
+        return onnx_c_no_operator(c, node);
     if ((row->kind == ONNX_C_MOVE || onnx_is(&n->op, "MaxPool"))
         && !(onnx_is(&n->op, "Resize") && onnx_c_is_resampled(c, node))
         && onnx_c_int8_moves_bytes(c, node, &like))

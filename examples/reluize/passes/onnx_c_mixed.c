@@ -49,7 +49,7 @@ int onnx_c_mixed_node(onnx_c *c, int node)
     onnx_c_int8_forget(c, node);
     p->row = onnx_c_find_operator(n);
     if (!p->row)
-        return onnx_c_refuse(c, node, "this operator is not available in C files");
+        return onnx_c_no_operator(c, node);
     if (n->inputs > ONNX_C_OPERANDS)
         return onnx_c_refuse(c, node, "it has more than 64 inputs");
     p->floats = 1;
