@@ -43,6 +43,8 @@ static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const i
         return lgelu_conv_window(to, node->name, x, node->shape[2], &w, node->groups,
                                  node->bias_count != 0);
     case LGELU_OP_GATE:
+        if (node->custom)
+            return lgelu_gate_custom(to, node->name, x, node->custom);
         if (node->lambda_count == 1)
             return lgelu_gate(to, node->name, x, node->gate, 1);
         y = lgelu_gate_channels(to, node->name, x, 1);

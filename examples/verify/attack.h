@@ -13,8 +13,8 @@
    attack_descend minimises Σ sign[i]·c·logits of both[i] over a box, by gradient descent from x.
 
    How it works: the network is built again with a learned vector of zeros added to its input; the
-   gradient of that vector is that of the input. The layers of bounds.h are supported. malloc is
-   used.
+   gradient of that vector is that of the input. The layers of bounds.h are supported, and
+   custom gates. malloc is used.
 
    Copy attack.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef ATTACK_H

@@ -40,12 +40,13 @@ static double bounds_sum_error(double n, double outputs, double s)
    g = ±f, g(x) - s·x has a local minimum only where g' rises ---- */
 typedef struct {
     double lambda, sign, l, u;
+    const pieces_function *pieces; /* f is this one; NULL: x·Φ(λx) */
 } bounds_curve;
 
 /* Returns g(x). */
 static double bounds_curve_value(const bounds_curve *c, double x)
 {
-    return c->sign * lgelu_exact(x, c->lambda);
+    return c->sign * (c->pieces ? pieces_value(c->pieces, x) : lgelu_exact(x, c->lambda));
 }
 
 /* Returns the x in [a, b], where g' rises, with g'(x) = s, or the nearer end if there is none. */
@@ -72,8 +73,18 @@ static double bounds_min_above_slope(const bounds_curve *c, double s, int steps,
     double best = bounds_curve_value(c, c->l) - s * c->l, x[3], v;
     int i, n = 0;
     *where = c->l;
+    for (i = 0; c->pieces && i < c->pieces->relus; i++) {
+        const double kink = c->pieces->kink[i];
+        v = bounds_curve_value(c, kink) - s * kink;
+        if (kink > c->l && kink < c->u && v < best) {
+            best = v;
+            *where = kink;
+        }
+    }
     x[n++] = c->u;
-    if (c->sign > 0) {
+    if (c->pieces) {
+        /* a line between neighbouring kinks */
+    } else if (c->sign > 0) {
         x[n++] = bounds_find_slope(c, -z, z, s, steps);
     } else {
         x[n++] = bounds_find_slope(c, -HUGE_VAL, -z, s, steps);
@@ -97,14 +108,94 @@ static double bounds_gate_error(double l, double u)
     return (1.01 * 2.25 * 1.1920928955078125e-7 + 1e-13) * m + 2 * bounds_tiny;
 }
 
+/* The same of a gate of several ReLUs: each of its sums and differences is rounded once, and none
+   exceeds the sum of the absolute values of its terms. */
+static double bounds_pieces_error(const pieces_function *p, double l, double u)
+{
+    const double m = bounds_max(fabs(l), fabs(u));
+    double sum = fabs(p->base) + fabs(p->line) * m;
+    int j;
+    for (j = 0; j < p->relus; j++)
+        sum += fabs(p->slope[j]) * (m + fabs(p->kink[j]));
+    return (p->relus + 2) * (1.02 * bounds_half_ulp * sum + 2 * bounds_tiny);
+}
+
+/* Finds the least and the largest slope of a gate of several ReLUs over [l, u]. */
+static void bounds_pieces_slopes(const pieces_function *p, double l, double u, double *least,
+                                 double *most)
+{
+    int j, first = 0, last;
+    while (first < p->relus && p->kink[first] <= l)
+        first++;
+    for (last = first; last < p->relus && p->kink[last] < u;)
+        last++;
+    *least = *most = pieces_slope(p, first);
+    for (j = first + 1; j <= last; j++) {
+        *least = bounds_min(*least, pieces_slope(p, j));
+        *most = bounds_max(*most, pieces_slope(p, j));
+    }
+}
+
+/* Returns whether a gate of several ReLUs has a kink inside of (l, u). */
+static int bounds_pieces_bends(const pieces_function *p, double l, double u)
+{
+    int j, bends = 0;
+    for (j = 0; j < p->relus; j++)
+        bends |= p->kink[j] > l && p->kink[j] < u;
+    return bends;
+}
+
+/* The error of either kind of gate. */
+static double bounds_curve_error(const bounds_curve *c)
+{
+    return c->pieces ? bounds_pieces_error(c->pieces, c->l, c->u) : bounds_gate_error(c->l, c->u);
+}
+
+/* The range in which a line along f has its best slope. */
+static void bounds_slopes(const bounds_curve *c, double *least, double *most)
+{
+    *least = -0.13;
+    *most = 1.13;
+    if (c->pieces)
+        bounds_pieces_slopes(c->pieces, c->l, c->u, least, most);
+}
+
+/* Finds the best slope at once where g is a λ-GELU and bends to one side over all of [l, u]: that
+   of the tangent in the middle, or of the chord. Returns whether it does. */
+static int bounds_known_slope(const bounds_curve *c, double *slope)
+{
+    const double z = 1.4142135623730951 / c->lambda;
+    const int rises = c->l >= -z && c->u <= z, falls = c->u <= -z || c->l >= z;
+    if (c->pieces || !(rises || falls))
+        return 0;
+    if (c->sign > 0 ? rises : falls) {
+        *slope = c->sign * lgelu_exact_dx(0.5 * (c->l + c->u), c->lambda);
+        return 1;
+    }
+    *slope = c->u > c->l
+                 ? (bounds_curve_value(c, c->u) - bounds_curve_value(c, c->l)) / (c->u - c->l)
+                 : c->sign * lgelu_exact_dx(c->l, c->lambda);
+    return 1;
+}
+
 /* The line below g that is highest in the middle, which minimises the area between: its slope by
    bisection, since the place of the deepest point shows on which side the best slope is. Any slope
    is sound, since the offset is that of the deepest point. */
 static void bounds_line_below(bounds_curve c, double *slope, double *offset)
 {
     const double middle = 0.5 * (c.l + c.u);
-    double low = c.sign > 0 ? -0.13 : -1.13, high = c.sign > 0 ? 1.13 : 0.13, where;
+    double low, high, where;
     int i;
+    if (bounds_known_slope(&c, slope)) {
+        *offset = bounds_min_above_slope(&c, *slope, 48, &where) - bounds_curve_error(&c);
+        return;
+    }
+    bounds_slopes(&c, &low, &high);
+    if (c.sign < 0) {
+        const double least = low;
+        low = -high;
+        high = -least;
+    }
     for (i = 0; i < 20; i++) {
         const double s = 0.5 * (low + high);
         bounds_min_above_slope(&c, s, 24, &where);
@@ -114,7 +205,39 @@ static void bounds_line_below(bounds_curve c, double *slope, double *offset)
             high = s;
     }
     *slope = 0.5 * (low + high);
-    *offset = bounds_min_above_slope(&c, *slope, 48, &where) - bounds_gate_error(c.l, c.u);
+    *offset = bounds_min_above_slope(&c, *slope, 48, &where) - bounds_curve_error(&c);
+}
+
+/* Stores the lines of a gate of several ReLUs. */
+static void bounds_pieces_lines(const pieces_function *p, double l, double u, double *line)
+{
+    bounds_curve c;
+    c.lambda = 0;
+    c.pieces = p;
+    c.l = l;
+    c.u = u;
+    c.sign = 1;
+    bounds_line_below(c, line, line + 1);
+    c.sign = -1;
+    bounds_line_below(c, line + 2, line + 3);
+    line[2] = -line[2];
+    line[3] = -line[3];
+}
+
+/* Computes an interval that contains its value for every x in [l, u]. */
+static void bounds_pieces_interval(const pieces_function *p, double l, double u, double *lo,
+                                   double *hi)
+{
+    bounds_curve c;
+    double where;
+    c.lambda = 0;
+    c.pieces = p;
+    c.l = l;
+    c.u = u;
+    c.sign = 1;
+    *lo = bounds_min_above_slope(&c, 0, 0, &where) - bounds_pieces_error(p, l, u);
+    c.sign = -1;
+    *hi = -bounds_min_above_slope(&c, 0, 0, &where) + bounds_pieces_error(p, l, u);
 }
 
 /* Stores the slope and the offset of the line below the gate, then those of the line above. */
@@ -138,6 +261,7 @@ static void bounds_gate_lines(double lambda, double l, double u, double *line)
         return;
     }
     c.lambda = lambda;
+    c.pieces = NULL;
     c.l = l;
     c.u = u;
     c.sign = 1;
@@ -374,6 +498,18 @@ static void bounds_pool_interval(bounds_net *b, int i)
     }
 }
 
+/* Returns λ of element k of gate i; NaN if it has several ReLUs, whose constants *p receives. */
+static double bounds_gate_of(const bounds_net *b, int i, size_t k, pieces_function *p)
+{
+    const lgelu_node *node = b->net->nodes + i;
+    if (b->gates == BOUNDS_AS_RELU)
+        return HUGE_VAL;
+    if (!pieces_is(node))
+        return deploy_lambda(b->net, node, k % node->shape[2]);
+    pieces_read(b->net, node, k % node->shape[2], p);
+    return (double)NAN;
+}
+
 /* ---- a difference through a gate: [f(x) - ReLU(x)] + [ReLU(x) - ReLU(x')], where x is a value of
    the soft network and x' that of the hard one ---- */
 static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda)
@@ -441,17 +577,90 @@ static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda
     b->node[i].error[k] = bounds_max(-deep, shallow);
 }
 
+/* Bounds f(x) - p(x) over [c.l, c.u], for λ-GELU f and a gate p of several ReLUs, from each line
+   between neighbouring kinks. */
+static void bounds_gap(bounds_curve c, const pieces_function *p, double *least, double *most)
+{
+    const double l = c.l, u = c.u, off = bounds_gate_error(l, u) + bounds_pieces_error(p, l, u);
+    int j;
+    *least = HUGE_VAL;
+    *most = -HUGE_VAL;
+    for (j = 0; j <= p->relus; j++) {
+        const double slope = pieces_slope(p, j);
+        double base, where;
+        c.l = j > 0 ? bounds_max(l, p->kink[j - 1]) : l;
+        c.u = j < p->relus ? bounds_min(u, p->kink[j]) : u;
+        if (c.l > c.u)
+            continue;
+        base = pieces_value(p, c.l) - slope * c.l;
+        c.sign = 1;
+        *least = bounds_min(*least, bounds_min_above_slope(&c, slope, 48, &where) - base);
+        c.sign = -1;
+        *most = bounds_max(*most, -bounds_min_above_slope(&c, -slope, 48, &where) - base);
+    }
+    *least -= off;
+    *most += off;
+}
+
+/* The same difference where the hard network has gates of several ReLUs, p: [f(x) - p(x)] +
+   [p(x) - p(x')], and the second part is between the least and the largest slope of p times d. */
+static void bounds_difference_pieces(bounds_net *b, int i, size_t k, double lambda,
+                                     const pieces_function *p)
+{
+    const int from = b->net->nodes[i].input[0];
+    const bounds_node *d = b->node + from, *s = b->soft->node + from, *h = b->hard->node + from;
+    const double dl = d->lo[k], du = d->hi[k], wide = du - dl;
+    double deep, shallow, least, most, low, high, slack, *line = b->node[i].line + 4 * k;
+    bounds_curve c;
+    c.lambda = lambda;
+    c.pieces = NULL;
+    c.l = s->lo[k];
+    c.u = s->hi[k];
+    bounds_gap(c, p, &deep, &shallow);
+    bounds_pieces_slopes(p, bounds_min(c.l, h->lo[k]), bounds_max(c.u, h->hi[k]), &least, &most);
+    /* The largest product is convex in d and below its chord, the least one concave and above. */
+    low = bounds_min(bounds_min(least * dl, most * dl), bounds_min(least * du, most * du));
+    high = bounds_max(bounds_max(least * dl, most * dl), bounds_max(least * du, most * du));
+    slack = 16 * bounds_ulp * (fabs(least) + fabs(most)) * (fabs(dl) + fabs(du));
+    if (dl >= 0 || du <= 0 || !(wide > 0)) {
+        line[0] = dl >= 0 ? least : most;
+        line[2] = dl >= 0 ? most : least;
+        line[1] = line[3] = 0;
+        if (dl < 0 && du > 0)
+            line[0] = line[2] = 0;
+    } else {
+        line[0] = (least * du - most * dl) / wide;
+        line[1] = bounds_min(most * dl - line[0] * dl, least * du - line[0] * du);
+        line[2] = (most * du - least * dl) / wide;
+        line[3] = bounds_max(least * dl - line[2] * dl, most * du - line[2] * du);
+    }
+    line[1] += deep - slack - 4 * bounds_ulp * fabs(line[1]);
+    line[3] += shallow + slack + 4 * bounds_ulp * fabs(line[3]);
+    b->node[i].lo[k] = low + deep - slack - 4 * bounds_ulp * fabs(deep);
+    b->node[i].hi[k] = high + shallow + slack + 4 * bounds_ulp * fabs(shallow);
+    b->node[i].error[k] = bounds_max(-deep, shallow);
+}
+
 /* Computes the intervals and the lines of a gate. */
 static void bounds_gate_forward(bounds_net *b, int i)
 {
-    const lgelu_node *node = b->net->nodes + i;
-    const bounds_node *x = b->node + node->input[0];
+    const bounds_node *x = b->node + b->net->nodes[i].input[0];
+    pieces_function p;
     size_t k;
     for (k = 0; k < b->node[i].n; k++) {
-        const double lambda =
-            b->gates == BOUNDS_AS_RELU ? HUGE_VAL : deploy_lambda(b->net, node, k % node->shape[2]);
-        if (b->soft) {
+        const double lambda = bounds_gate_of(b, i, k, &p);
+        if (b->soft && bounds_gate_of(b->hard, i, k, &p) > 0) {
             bounds_difference_gate(b, i, k, lambda);
+            continue;
+        }
+        if (b->soft) {
+            bounds_difference_pieces(b, i, k, lambda, &p);
+            continue;
+        }
+        if (!(lambda > 0)) {
+            bounds_pieces_interval(&p, x->lo[k], x->hi[k], b->node[i].lo + k, b->node[i].hi + k);
+            if (b->how == BOUNDS_LINEAR)
+                bounds_pieces_lines(&p, x->lo[k], x->hi[k], b->node[i].line + 4 * k);
             continue;
         }
         bounds_gate_interval(lambda, x->lo[k], x->hi[k], b->node[i].lo + k, b->node[i].hi + k);
@@ -679,7 +888,7 @@ static int bounds_carry_back(bounds_carry *c, int from, double *lower)
                     bounds_plain_back(c, i, r, a);
                 }
             }
-            if (c->kept && node->op == LGELU_OP_GATE)
+            if (c->kept && c->kept[i])
                 memcpy(c->kept[i], bounds_coefficients(c, i, 0), b->node[i].n * sizeof **c->kept);
             free(c->a[i]);
             c->a[i] = NULL;
@@ -704,17 +913,28 @@ static int bounds_carry_back(bounds_carry *c, int from, double *lower)
 }
 
 /* Returns 1 if element k of node i passes its gate for every x in the box, -1 if the gate stops it
-   for every x, so that tighter bounds would gain nothing, and 0 if neither is certain. */
+   for every x, so that tighter bounds would gain nothing, and 0 if neither is certain. A gate of
+   several ReLUs passes it, with a factor, where it has no kink. */
 static int bounds_sure_gate(const bounds_net *b, int i, size_t k)
 {
     const lgelu_net *net = b->net;
     double near = 0;
-    int j;
+    int j, sure = 0;
     for (j = i + 1; j <= b->output && b->gates == BOUNDS_AS_IS; j++) {
-        if (b->needed[j] && net->nodes[j].op == LGELU_OP_GATE && net->nodes[j].input[0] == i)
-            near = bounds_max(near,
-                              6 / deploy_lambda(net, net->nodes + j, k % net->nodes[j].shape[2]));
+        pieces_function p;
+        double lambda;
+        if (!b->needed[j] || net->nodes[j].op != LGELU_OP_GATE || net->nodes[j].input[0] != i)
+            continue;
+        lambda = bounds_gate_of(b, j, k, &p);
+        if (lambda > 0)
+            near = bounds_max(near, 6 / lambda);
+        else if (bounds_pieces_bends(&p, b->node[i].lo[k], b->node[i].hi[k]))
+            return 0;
+        else
+            sure = 1;
     }
+    if (sure)
+        return 1;
     if (b->node[i].lo[k] >= near)
         return 1;
     return b->node[i].hi[k] <= -near ? -1 : 0;
@@ -872,6 +1092,21 @@ static double bounds_windows_per_pixel(const lgelu_node *node)
     return a * b;
 }
 
+/* Returns the largest slope, in absolute value, of the ReLUs of gate i. */
+static double bounds_steepest(const bounds_net *b, int i)
+{
+    double steepest = 0, least, most;
+    size_t k;
+    for (k = 0; k < b->net->nodes[i].shape[2]; k++) {
+        pieces_function p;
+        if (bounds_gate_of(b, i, k, &p) > 0)
+            return 1;
+        bounds_pieces_slopes(&p, -HUGE_VAL, HUGE_VAL, &least, &most);
+        steepest = bounds_max(steepest, bounds_max(-least, most));
+    }
+    return steepest * (1 + 1e-12);
+}
+
 /* Bounds the L2 norm of a node's difference from those of its inputs and from its box. */
 static lgelu_status bounds_difference_norm(bounds_net *b, int i)
 {
@@ -907,7 +1142,7 @@ static lgelu_status bounds_difference_norm(bounds_net *b, int i)
         n = most * x + added;
         break;
     case LGELU_OP_ADD: n = x + b->node[node->input[1]].norm + added; break;
-    case LGELU_OP_GATE: n = x + added; break;
+    case LGELU_OP_GATE: n = bounds_steepest(b->hard, i) * x + added; break;
     case LGELU_OP_AVERAGE_POOL:
         n = sqrt(bounds_windows_per_pixel(node) * bounds_pool_weight(node)) * x * (1 + 1e-9)
             + added;
@@ -959,7 +1194,7 @@ static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
             "bounds: layer '%s' uses Winograd's algorithm: set net.no_winograd before making the network",
             node->name);
     }
-    if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
+    if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS && !pieces_is(node)
         && !lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_PHI)) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
                              "bounds: gate '%s' is %s, which is not supported", node->name,
@@ -977,6 +1212,41 @@ static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
                              "bounds: layer '%s' has a weight that is not finite", node->name);
     }
     return LGELU_OK;
+}
+
+void bounds_gate_over(const bounds_net *b, int gate, size_t k, double l, double u, double *line)
+{
+    pieces_function p;
+    const double lambda = bounds_gate_of(b, gate, k, &p);
+    if (lambda > 0)
+        bounds_gate_lines(lambda, l, u, line);
+    else
+        bounds_pieces_lines(&p, l, u, line);
+}
+
+void bounds_gate_touching(const bounds_net *b, int gate, size_t k, double x, double *line)
+{
+    const bounds_node *from = b->node + b->net->nodes[gate].input[0];
+    pieces_function p;
+    const double lambda = bounds_gate_of(b, gate, k, &p);
+    bounds_curve c;
+    double where;
+    int j;
+    if (!(lambda > 0) || lambda > 1e30) {
+        memcpy(line, b->node[gate].line + 4 * k, 4 * sizeof *line);
+        return;
+    }
+    c.lambda = lambda;
+    c.pieces = NULL;
+    c.l = from->lo[k];
+    c.u = from->hi[k];
+    line[0] = line[2] = lgelu_exact_dx(x, lambda);
+    for (j = 0; j < 2; j++) {
+        c.sign = j ? -1 : 1;
+        line[2 * j + 1] = c.sign
+                          * (bounds_min_above_slope(&c, c.sign * line[0], 48, &where)
+                             - bounds_gate_error(c.l, c.u));
+    }
 }
 
 lgelu_status bounds_make(bounds_net *b, const lgelu_net *net, int output, bounds_gates gates)
@@ -1172,6 +1442,7 @@ static double bounds_lower_kept(bounds_net *b, const double *c, double **kept)
         if (!bounds_carry_back(&p, b->output, &lower))
             lower = -HUGE_VAL;
     }
+    b->carried = lower;
     for (k = 0; k < (size_t)b->net->count; k++)
         free(p.a[k]);
     free(p.a);
@@ -1179,6 +1450,47 @@ static double bounds_lower_kept(bounds_net *b, const double *c, double **kept)
 }
 
 double bounds_lower(bounds_net *b, const double *c) { return bounds_lower_kept(b, c, NULL); }
+
+double bounds_lower_line(bounds_net *b, const double *c, double *a)
+{
+    const bounds_node *x = b->node + b->input;
+    double **kept = (double **)deploy_room((size_t)b->net->count, sizeof *kept), least, sum = 0,
+           absolute = 0;
+    size_t k;
+    memset(a, 0, x->n * sizeof *a);
+    if (!kept)
+        return -HUGE_VAL;
+    kept[b->input] = a;
+    b->carried = -HUGE_VAL;
+    least = bounds_lower_kept(b, c, kept);
+    free(kept);
+    if (b->how != BOUNDS_LINEAR)
+        return least;
+    for (k = 0; k < x->n; k++) {
+        const double v = a[k] * (a[k] > 0 ? x->lo[k] : x->hi[k]);
+        sum += v;
+        absolute += fabs(v);
+    }
+    return b->carried - sum - ((double)x->n + 4) * bounds_ulp * absolute;
+}
+
+double bounds_lower_of_both(bounds_net *b, const double *c, bounds_net *other,
+                            const double *other_c)
+{
+    const bounds_node *x = b->node + b->input;
+    double *a = (double *)deploy_room(deploy_times(2, x->n), sizeof *a), sum, absolute = 0;
+    size_t k;
+    if (!a)
+        return -HUGE_VAL;
+    sum = bounds_lower_line(b, c, a) + bounds_lower_line(other, other_c, a + x->n);
+    for (k = 0; k < x->n; k++) {
+        const double both = a[k] + a[x->n + k], v = both * (both > 0 ? x->lo[k] : x->hi[k]);
+        sum += v;
+        absolute += (fabs(a[k]) + fabs(a[x->n + k])) * bounds_max_abs(x, k);
+    }
+    free(a);
+    return sum - ((double)x->n + 8) * bounds_ulp * (absolute + fabs(sum));
+}
 
 /* ---- lines that are optimised for one sum of outputs ---- */
 
@@ -1233,18 +1545,16 @@ static bounds_tuned *bounds_make_tuned(const bounds_net *b)
 
 /* Returns whether a line of element k of gate i may have any slope: not those of a gate that is a
    line itself over its interval, nor the upper one of a ReLU, which is the best there is. */
-static int bounds_may_turn(const bounds_net *b, int i, size_t k, double lambda, int upper)
+static int bounds_may_turn(const bounds_net *b, int i, size_t k, int upper)
 {
     const bounds_node *x = b->node + b->net->nodes[i].input[0];
+    pieces_function p;
+    const double lambda = bounds_gate_of(b, i, k, &p);
+    if (!(lambda > 0))
+        return bounds_pieces_bends(&p, x->lo[k], x->hi[k]);
     if (lambda > 1e30)
         return !upper && x->lo[k] < 0 && x->hi[k] > 0;
     return x->lo[k] * lambda <= 40 && x->hi[k] * lambda >= -40 && x->lo[k] < x->hi[k];
-}
-
-static double bounds_lambda_of(const bounds_net *b, int i, size_t k)
-{
-    const lgelu_node *node = b->net->nodes + i;
-    return b->gates == BOUNDS_AS_RELU ? HUGE_VAL : deploy_lambda(b->net, node, k % node->shape[2]);
 }
 
 /* Gives a line of element k of gate i this slope, as near as it may be, with the offset that makes
@@ -1252,8 +1562,10 @@ static double bounds_lambda_of(const bounds_net *b, int i, size_t k)
 static void bounds_turn(bounds_net *b, bounds_tuned *t, int i, size_t k, int upper, double slope)
 {
     const bounds_node *x = b->node + b->net->nodes[i].input[0];
-    const double lambda = bounds_lambda_of(b, i, k);
+    pieces_function p;
+    const double lambda = bounds_gate_of(b, i, k, &p);
     double *line = b->node[i].line + 4 * k + 2 * upper, *touch = t[i].touch + 2 * k + upper;
+    double least, most;
     bounds_curve c;
     if (lambda > 1e30) {
         line[0] = bounds_min(bounds_max(slope, 0), 1);
@@ -1264,39 +1576,108 @@ static void bounds_turn(bounds_net *b, bounds_tuned *t, int i, size_t k, int upp
     c.l = x->lo[k];
     c.u = x->hi[k];
     c.sign = upper ? -1 : 1;
-    line[0] = bounds_min(bounds_max(slope, -0.13), 1.13);
-    line[1] = bounds_min_above_slope(&c, c.sign * line[0], 48, touch) - bounds_gate_error(c.l, c.u);
+    c.pieces = lambda > 0 ? NULL : &p;
+    bounds_slopes(&c, &least, &most);
+    line[0] = bounds_min(bounds_max(slope, least), most);
+    line[1] = bounds_min_above_slope(&c, c.sign * line[0], 48, touch) - bounds_curve_error(&c);
     line[1] *= c.sign;
 }
 
-/* Computes each node's value at the input for which the last bound is attained, where gates are
-   their lines. */
+/* Returns the value of element k of a linear layer. */
+static double bounds_linear_value(const lgelu_net *net, const lgelu_node *node, size_t k,
+                                  const double *x)
+{
+    const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    const float *w = net->w + node->weight_at + k % out * in;
+    double sum = node->bias_count ? (double)net->w[node->bias_at + k % out] : 0;
+    size_t j;
+    for (j = 0; j < in; j++)
+        sum = fma((double)w[j], x[k / out * in + j], sum);
+    return sum;
+}
+
+/* Returns the value of element k of a convolution. */
+static double bounds_conv_value(const lgelu_net *net, const lgelu_node *node, size_t k,
+                                const double *x)
+{
+    const size_t out = node->shape[2], row = node->weight_count / out, o = k % out, pixel = k / out,
+                 taps = node->window[0] * node->window[1];
+    double sum = node->bias_count ? (double)net->w[node->bias_at + o] : 0;
+    size_t t, j, at;
+    bounds_window w;
+    w.node = node;
+    w.from = net->nodes + node->input[0];
+    w.in = w.from->shape[2] / node->groups;
+    w.out = out / node->groups;
+    for (t = 0; t < taps; t++) {
+        if (bounds_find_tap(&w, pixel / node->shape[1], pixel % node->shape[1], t / node->window[1],
+                            t % node->window[1], &at)) {
+            const float *v = net->w + node->weight_at + o * row + t * w.in;
+            for (j = 0; j < w.in; j++)
+                sum = fma((double)v[j], x[at + o / w.out * w.in + j], sum);
+        }
+    }
+    return sum;
+}
+
+/* Returns the value of element k of a pool: the mean, or what bounds_pool_back took for the
+   maximum, whose coefficient is a. */
+static double bounds_pool_value(const bounds_net *b, int i, size_t k, double a, const double *x)
+{
+    const lgelu_node *node = b->net->nodes + i;
+    const size_t channel = k % node->shape[2], pixel = k / node->shape[2],
+                 row = pixel / node->shape[1], column = pixel % node->shape[1];
+    double sum = 0;
+    size_t p, q, at, high;
+    bounds_window w;
+    w.node = node;
+    w.from = b->net->nodes + node->input[0];
+    if (node->op == LGELU_OP_MAX_POOL) {
+        const size_t sure = bounds_sure_maximum(b, &w, row, column, channel, &high);
+        return sure != (size_t)-1 || a > 0 ? x[high] : b->node[i].hi[k];
+    }
+    for (p = 0; p < node->window[0]; p++) {
+        for (q = 0; q < node->window[1]; q++) {
+            if (bounds_find_tap(&w, row, column, p, q, &at))
+                sum += x[at + channel];
+        }
+    }
+    return sum * bounds_pool_weight(node);
+}
+
+/* Returns the value of element k of node i, where gates are their lines and a is its coefficient in
+   the last bound. */
+static double bounds_worst_value(const bounds_net *b, const bounds_tuned *t, int i, size_t k,
+                                 double a)
+{
+    const lgelu_node *node = b->net->nodes + i;
+    const double *x = node->inputs ? t[node->input[0]].value : NULL;
+    const double *line =
+        b->node[i].line + (node->op == LGELU_OP_GATE ? 4 * k + (a > 0 ? 0 : 2) : 0);
+    float scale, shift;
+    switch (node->op) {
+    case LGELU_OP_INPUT: return a > 0 ? b->node[i].lo[k] : b->node[i].hi[k];
+    case LGELU_OP_GATE: return fma(line[0], x[k], line[1]);
+    case LGELU_OP_LINEAR: return bounds_linear_value(b->net, node, k, x);
+    case LGELU_OP_CONV: return bounds_conv_value(b->net, node, k, x);
+    case LGELU_OP_MAX_POOL:
+    case LGELU_OP_AVERAGE_POOL: return bounds_pool_value(b, i, k, a, x);
+    case LGELU_OP_ADD: return x[k] + t[node->input[1]].value[k];
+    case LGELU_OP_BATCH_NORM:
+        deploy_norm(b->net, node, k % node->shape[2], &scale, &shift);
+        return fma((double)scale, x[k], (double)shift);
+    default: return x[k];
+    }
+}
+
+/* Computes each node's value at the input for which the last bound is attained. */
 static void bounds_worst_values(const bounds_net *b, bounds_tuned *t)
 {
-    const lgelu_net *net = b->net;
-    size_t k, j;
+    size_t k;
     int i;
     for (i = 0; i <= b->output; i++) {
-        const lgelu_node *node = net->nodes + i;
-        const double *x = node->inputs ? t[node->input[0]].value : NULL;
-        if (!b->needed[i])
-            continue;
-        for (k = 0; k < b->node[i].n; k++) {
-            const double a = t[i].kept[k], *line = b->node[i].line + 4 * k + (a > 0 ? 0 : 2);
-            double sum = node->bias_count ? (double)net->w[node->bias_at + k] : 0;
-            if (node->op == LGELU_OP_INPUT) {
-                t[i].value[k] = a > 0 ? b->node[i].lo[k] : b->node[i].hi[k];
-            } else if (node->op == LGELU_OP_GATE) {
-                t[i].value[k] = fma(line[0], x[k], line[1]);
-            } else if (node->op == LGELU_OP_LINEAR) {
-                const size_t n = b->node[node->input[0]].n;
-                for (j = 0; j < n; j++)
-                    sum = fma((double)net->w[node->weight_at + k * n + j], x[j], sum);
-                t[i].value[k] = sum;
-            } else {
-                t[i].value[k] = x[k];
-            }
-        }
+        for (k = 0; b->needed[i] && k < b->node[i].n; k++)
+            t[i].value[k] = bounds_worst_value(b, t, i, k, t[i].kept[k]);
     }
 }
 
@@ -1322,7 +1703,7 @@ static void bounds_step(bounds_net *b, bounds_tuned *t, int step, double rate)
             const int upper = a < 0;
             const size_t at = 2 * k + (size_t)upper;
             double slope, change;
-            if (!(fabs(a) > 0) || !bounds_may_turn(b, i, k, bounds_lambda_of(b, i, k), upper))
+            if (!(fabs(a) > 0) || !bounds_may_turn(b, i, k, upper))
                 continue;
             slope = a * (t[node->input[0]].value[k] - t[i].touch[at]);
             t[i].mean[at] = fma(0.1, slope - t[i].mean[at], t[i].mean[at]);
@@ -1334,29 +1715,13 @@ static void bounds_step(bounds_net *b, bounds_tuned *t, int step, double rate)
     }
 }
 
-/* Returns whether all layers are dense ones, gates and views. */
-static int bounds_is_dense(const bounds_net *b)
-{
-    int i;
-    for (i = 0; i <= b->output; i++) {
-        const unsigned op = (unsigned)b->net->nodes[i].op;
-        if (b->needed[i] && op != LGELU_OP_INPUT && op != LGELU_OP_GATE && op != LGELU_OP_VIEW
-            && op != LGELU_OP_DROPOUT
-            && (op != LGELU_OP_LINEAR || b->node[i].n != b->net->nodes[i].shape[2]
-                || b->node[b->net->nodes[i].input[0]].n
-                       != b->net->nodes[b->net->nodes[i].input[0]].shape[2]))
-            return 0;
-    }
-    return 1;
-}
-
 double bounds_lower_optimised(bounds_net *b, const double *c, double enough, int steps)
 {
     double best = bounds_lower(b, c), rate = 0.2, **kept;
     bounds_tuned *t;
     size_t k;
     int i, step;
-    if (best > enough || b->how != BOUNDS_LINEAR || b->soft || !bounds_is_dense(b))
+    if (best > enough || steps < 1 || b->how != BOUNDS_LINEAR || b->soft)
         return best;
     t = bounds_make_tuned(b);
     kept = (double **)deploy_room((size_t)b->net->count, sizeof *kept);
@@ -1364,7 +1729,7 @@ double bounds_lower_optimised(bounds_net *b, const double *c, double enough, int
         kept[i] = t[i].kept;
         for (k = 0; k < b->node[i].n && t[i].before; k++) {
             for (step = 0; step < 2; step++) {
-                if (bounds_may_turn(b, i, k, bounds_lambda_of(b, i, k), step))
+                if (bounds_may_turn(b, i, k, step))
                     bounds_turn(b, t, i, k, step, b->node[i].line[4 * k + 2 * (size_t)step]);
             }
         }
@@ -1397,8 +1762,13 @@ size_t bounds_unstable(const bounds_net *b, size_t *gates)
     for (i = 0; i <= b->output; i++) {
         if (b->needed[i] && b->net->nodes[i].op == LGELU_OP_GATE) {
             const bounds_node *x = b->node + b->net->nodes[i].input[0];
-            for (k = 0; k < x->n; k++)
-                count += x->lo[k] < 0 && x->hi[k] > 0;
+            for (k = 0; k < x->n; k++) {
+                pieces_function p;
+                if (bounds_gate_of(b, i, k, &p) > 0)
+                    count += x->lo[k] < 0 && x->hi[k] > 0;
+                else
+                    count += (size_t)bounds_pieces_bends(&p, x->lo[k], x->hi[k]);
+            }
             if (gates)
                 *gates += x->n;
         }
@@ -1406,17 +1776,19 @@ size_t bounds_unstable(const bounds_net *b, size_t *gates)
     return count;
 }
 
-lgelu_status bounds_certificate_make(bounds_certificate *c, const lgelu_net *net, int output)
+/* Prepares the three networks of a certificate. */
+static lgelu_status bounds_certificate_parts(bounds_certificate *c, const lgelu_net *soft,
+                                             const lgelu_net *hard, int output, bounds_gates gates)
 {
     lgelu_status status;
     bounds_net *part[3];
     int k;
-    memset(c, 0, sizeof *c);
     part[0] = &c->soft;
     part[1] = &c->hard;
     part[2] = &c->difference;
     for (k = 0; k < 3; k++) {
-        if ((status = bounds_make(part[k], net, output, k == 1 ? BOUNDS_AS_RELU : BOUNDS_AS_IS))
+        if ((status =
+                 bounds_make(part[k], k == 1 ? hard : soft, output, k == 1 ? gates : BOUNDS_AS_IS))
             != LGELU_OK) {
             memcpy(c->message, part[k]->message, sizeof c->message);
             return status;
@@ -1427,6 +1799,57 @@ lgelu_status bounds_certificate_make(bounds_certificate *c, const lgelu_net *net
     c->difference.hard = &c->hard;
     return c->change ? LGELU_OK
                      : deploy_refuse(c->message, LGELU_E_MEMORY, "certificate: no memory");
+}
+
+lgelu_status bounds_certificate_make(bounds_certificate *c, const lgelu_net *net, int output)
+{
+    memset(c, 0, sizeof *c);
+    return bounds_certificate_parts(c, net, net, output, BOUNDS_AS_RELU);
+}
+
+/* Returns whether two nodes agree but for the kind of gate, with weights, biases and statistics. */
+static int bounds_is_same(const lgelu_net *soft, const lgelu_net *hard, int i)
+{
+    const lgelu_node *s = soft->nodes + i, *h = hard->nodes + i;
+    if (s->op != h->op || memcmp(s->input, h->input, sizeof s->input)
+        || memcmp(s->shape, h->shape, sizeof s->shape))
+        return 0;
+    if (s->op == LGELU_OP_GATE) {
+        return lgelu_gate_is((int)s->gate, LGELU_GATE_TRAIT_PHI)
+               && (pieces_is(h)
+                   || (lgelu_gate_is((int)h->gate, LGELU_GATE_TRAIT_PHI)
+                       && deploy_is_relu(hard, h)));
+    }
+    return s->weight_count == h->weight_count && s->bias_count == h->bias_count
+           && s->state_count == h->state_count && !memcmp(s->window, h->window, sizeof s->window)
+           && !memcmp(s->stride, h->stride, sizeof s->stride)
+           && !memcmp(s->padding, h->padding, sizeof s->padding)
+           && !memcmp(s->dilation, h->dilation, sizeof s->dilation) && s->groups == h->groups
+           && !memcmp(soft->w + s->weight_at, hard->w + h->weight_at,
+                      s->weight_count * sizeof(float))
+           && !memcmp(soft->w + s->bias_at, hard->w + h->bias_at, s->bias_count * sizeof(float))
+           && !memcmp(soft->state + s->state_at, hard->state + h->state_at,
+                      s->state_count * sizeof(float));
+}
+
+lgelu_status bounds_certificate_between(bounds_certificate *c, const lgelu_net *soft,
+                                        const lgelu_net *hard, int output)
+{
+    int i;
+    memset(c, 0, sizeof *c);
+    if (!soft->w || !hard->w || output < 1 || output >= soft->count || output >= hard->count) {
+        return deploy_refuse(c->message, LGELU_E_ARGUMENT,
+                             "certificate: no such output of two networks that are made");
+    }
+    for (i = 0; i <= output; i++) {
+        if (!bounds_is_same(soft, hard, i)) {
+            return deploy_refuse(c->message, LGELU_E_ARGUMENT,
+                                 "certificate: layer '%s' of the two networks differs in more than "
+                                 "a smooth gate and ReLUs",
+                                 soft->nodes[i].name);
+        }
+    }
+    return bounds_certificate_parts(c, soft, hard, output, BOUNDS_AS_IS);
 }
 
 lgelu_status bounds_certificate_run(bounds_certificate *c, const double *low, const double *high,

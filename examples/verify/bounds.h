@@ -34,10 +34,14 @@
    between none and all of d. Besides the boxes the L2 norm of d is bounded, with a proven bound of
    each layer's spectral norm.
 
-   malloc is used, once for each node. Copy bounds.[ch], decimal.h and deploy.h beside lgelu.h. */
+   A gate of several ReLUs (pieces.h) is bounded as one function, by the lines that are nearest to
+   it, and its swap has a certificate as well: bounds_certificate_between.
+
+   malloc is used, once for each node. Copy bounds.[ch], pieces.[ch], decimal.h and deploy.h beside
+   lgelu.h. */
 #ifndef BOUNDS_H
 #define BOUNDS_H
-#include "deploy.h"
+#include "pieces.h"
 
 typedef enum { BOUNDS_INTERVAL = 0, BOUNDS_LINEAR } bounds_how;
 
@@ -66,6 +70,7 @@ typedef struct bounds_net {
     size_t most;
     unsigned char *needed;
     double *work;
+    double carried; /* private: the last bound that was propagated back to the input */
     char message[160];
 } bounds_net;
 
@@ -85,21 +90,44 @@ lgelu_status bounds_run(bounds_net *b, const double *low, const double *high, bo
 /* Returns a lower bound of Σ c[k]·output k, c[outputs], in the way of the last bounds_run. */
 double bounds_lower(bounds_net *b, const double *c);
 
-/* Returns the same or more: the lines of all gates are turned, by up to `steps` steps of Adam,
-   until the bound of this sum exceeds `enough` (the idea: Xu et al. 2021, α-CROWN, arXiv
-   2011.13824; the bounds of the gates' inputs stay those of bounds_run). Any slope is sound, for
-   ReLU and λ-GELU alike. Networks of dense layers only; for others, and by intervals, this is
-   bounds_lower. */
+/* Stores the line a[inputs] for which Σ c[k]·output k is at least what this returns plus Σ a·x, for
+   each x in the box. By intervals a is 0. */
+double bounds_lower_line(bounds_net *b, const double *c, double *a);
+
+/* Returns a lower bound of Σ c[k]·output k plus Σ other_c[k]·output k of another network that reads
+   the same x, after bounds_run of both over the same box: the sum of their lines. With c = -other_c
+   it bounds how two networks differ. */
+double bounds_lower_of_both(bounds_net *b, const double *c, bounds_net *other,
+                            const double *other_c);
+
+/* Returns what bounds_lower does, or more: the lines of all gates are turned, by up to `steps`
+   steps of Adam, until the bound of this sum exceeds `enough` (the idea: Xu et al. 2021, α-CROWN,
+   arXiv 2011.13824; the bounds of the gates' inputs stay those of bounds_run). Any slope is sound,
+   for ReLU and λ-GELU alike. By intervals this is bounds_lower. */
 double bounds_lower_optimised(bounds_net *b, const double *c, double enough, int steps);
 
-/* Returns how many inputs of gates may be below and above 0; *gates (unless NULL): of how many. */
+/* Returns how many inputs of gates may be below and above 0, or a kink of a gate of several ReLUs;
+ *gates (unless NULL): of how many. */
 size_t bounds_unstable(const bounds_net *b, size_t *gates);
+
+/* After bounds_run by linear relaxation: two lines that enclose element k of gate `gate` where its
+   input is in [l, u], which may be a part of its interval; slope and offset of the lower, then of
+   the upper one. */
+void bounds_gate_over(const bounds_net *b, int gate, size_t k, double l, double u, double *line);
+
+/* The same over its whole interval, where both lines have the gate's slope at x. */
+void bounds_gate_touching(const bounds_net *b, int gate, size_t k, double x, double *line);
 
 /* Frees everything. */
 void bounds_free(bounds_net *b);
 
 /* Prepares a certificate for node `output` of a network with λ-GELU. */
 lgelu_status bounds_certificate_make(bounds_certificate *c, const lgelu_net *net, int output);
+
+/* Prepares a certificate for a network with λ-GELU and the same with ReLU or gates of several ReLUs
+   in their place. Any other difference is refused. Both stay until bounds_certificate_free. */
+lgelu_status bounds_certificate_between(bounds_certificate *c, const lgelu_net *soft,
+                                        const lgelu_net *hard, int output);
 
 /* Bounds the change of each output by the swap to ReLU, for inputs in the box: c->change. */
 lgelu_status bounds_certificate_run(bounds_certificate *c, const double *low, const double *high,

@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: MIT-0
    mip.c: see mip.h. The variables are the inputs x0, x1, ..., the values of layers v0, v1, ...,
-   the binaries d0, d1, ..., and t. The inputs come first in the objective, with weight 0, so that
+   the binaries d0, d1, ..., and t; a binary has the number of a variable that is its own or that it
+   belongs to. The inputs come first in the objective, with weight 0, so that
    they are the first columns after t. Each value has a code, which names its variable; a value that
    is certainly 0 has no variable. */
 #include "mip.h"
 
 /* The codes: 0 is zero, 1 + i is input i, inputs + 1 + j is variable j. */
 enum { MIP_ZERO = 0, MIP_INPUT = 1 };
+
+/* A variable between 0 and `most` that is no element of a node, or, with most = 0, a binary. */
+typedef struct {
+    size_t code;
+    double most;
+} mip_extra;
+
 typedef struct {
     bounds_net *b;
     size_t **code, *window, inputs, variables, terms;
+    mip_extra *extra; /* of gates that are more than one ReLU */
+    size_t extras, space;
+    int cuts, failed;
     deploy_out o;
 } mip;
 
@@ -25,7 +36,8 @@ static void mip_name(mip *m, size_t code)
 /* Writes "+ weight name". Lines are kept short, since the readers of LP files limit them. */
 static void mip_term(mip *m, double weight, size_t code)
 {
-    if (!code || !(fabs(weight) > 0))
+    /* A slope where a smooth gate has died out: such a term is far below any tolerance. */
+    if (!code || !(fabs(weight) > 1e-40))
         return;
     deploy_put(&m->o, m->terms++ % 6 == 5 ? "\n %s " : " %s ", weight < 0 ? "-" : "+");
     deploy_real(&m->o, fabs(weight));
@@ -40,6 +52,35 @@ static void mip_end(mip *m, const char *sign, double right)
     deploy_real(&m->o, right);
     deploy_put(&m->o, "\n");
     m->terms = 0;
+}
+
+/* Writes a term of a binary. */
+static void mip_binary(mip *m, double weight, size_t code)
+{
+    if (!(fabs(weight) > 0))
+        return;
+    deploy_put(&m->o, m->terms++ % 6 == 5 ? "\n %s " : " %s ", weight < 0 ? "-" : "+");
+    deploy_real(&m->o, fabs(weight));
+    deploy_put(&m->o, " d%z", code);
+}
+
+/* Makes a variable from 0 to `most`, or with most = 0 a binary, and returns its code. */
+static size_t mip_more(mip *m, double most)
+{
+    const size_t code = m->inputs + 1 + m->variables++;
+    if (m->extras == m->space) {
+        const size_t space = 2 * m->space + 256;
+        mip_extra *to = (mip_extra *)realloc(m->extra, deploy_times(space, sizeof *to));
+        if (!to) {
+            m->failed = 1;
+            return code;
+        }
+        m->extra = to;
+        m->space = space;
+    }
+    m->extra[m->extras].code = code;
+    m->extra[m->extras++].most = most;
+    return code;
 }
 
 /* Makes a variable for element k of node i and begins the row that defines it, - v + ... =
@@ -236,6 +277,155 @@ static void mip_gate(mip *m, int i)
     }
 }
 
+/* Writes the rows of one kink t of a gate whose input is z: r = ReLU(z - t), with l < t < u. */
+static void mip_kink(mip *m, size_t z, size_t r, size_t d, double l, double t, double u)
+{
+    /* r >= z - t */
+    mip_term(m, 1, r);
+    mip_term(m, -1, z);
+    mip_end(m, ">=", -t);
+    /* r <= z - t + (t - l)(1 - d) */
+    mip_term(m, 1, r);
+    mip_term(m, -1, z);
+    mip_binary(m, t - l, d);
+    mip_end(m, "<=", -l);
+    /* r <= (u - t)·d */
+    mip_term(m, 1, r);
+    mip_binary(m, t - u, d);
+    mip_end(m, "<=", 0);
+}
+
+/* Writes the rows of element k of a gate of several ReLUs: y = base + line·z + Σ slope·r, where
+   kinks below z's interval are part of the line. */
+static void mip_pieces(mip *m, int i, size_t k)
+{
+    const lgelu_node *node = m->b->net->nodes + i;
+    const bounds_node *x = m->b->node + node->input[0];
+    const double l = x->lo[k], u = x->hi[k];
+    const size_t z = m->code[node->input[0]][k];
+    size_t r[PIECES_MOST], d[PIECES_MOST];
+    double base, line;
+    pieces_function f;
+    int j, first = 0, last, count;
+    pieces_read(m->b->net, node, k % node->shape[2], &f);
+    base = f.base;
+    for (; first < f.relus && f.kink[first] <= l; first++)
+        base -= f.slope[first] * f.kink[first];
+    line = pieces_slope(&f, first);
+    for (last = first; last < f.relus && f.kink[last] < u; last++) {
+        r[last] = mip_more(m, u - f.kink[last]);
+        d[last] = mip_more(m, 0);
+    }
+    count = last - first;
+    mip_new(m, i, k);
+    mip_term(m, line, z);
+    for (j = first; j < last; j++)
+        mip_term(m, f.slope[j], r[j]);
+    mip_end(m, "=", -base);
+    for (j = first; j < last; j++)
+        mip_kink(m, z, r[j], d[j], l, f.kink[j], u);
+    /* Above a kink is above the one before. */
+    for (j = first + 1; j < first + count; j++) {
+        mip_binary(m, 1, d[j]);
+        mip_binary(m, -1, d[j - 1]);
+        mip_end(m, "<=", 0);
+    }
+}
+
+/* Writes a line below (or above) y. Unless d is 0 it holds only where the binary d is 1: for d = 0
+   it is moved by as much as makes it hold for every z in [l, u] and y in y's interval. */
+static void mip_side(mip *m, size_t y, size_t z, const double *line, int upper, size_t d,
+                     double away)
+{
+    mip_term(m, 1, y);
+    mip_term(m, -line[0], z);
+    if (d)
+        mip_binary(m, upper ? away : -away, d);
+    mip_end(m, upper ? "<=" : ">=", d ? (upper ? line[1] + away : line[1] - away) : line[1]);
+}
+
+/* Writes one part [low, high] of the interval [l, u] of z, with its own two lines. */
+static void mip_part(mip *m, int i, size_t k, double low, double high, size_t d)
+{
+    const int from = m->b->net->nodes[i].input[0];
+    const bounds_node *x = m->b->node + from, *y = m->b->node + i;
+    const double l = x->lo[k], u = x->hi[k];
+    const size_t z = m->code[from][k];
+    double line[4], most, least;
+    mip_term(m, 1, z);
+    mip_binary(m, l - low, d);
+    mip_end(m, ">=", l);
+    mip_term(m, 1, z);
+    mip_binary(m, u - high, d);
+    mip_end(m, "<=", u);
+    bounds_gate_over(m->b, i, k, low, high, line);
+    most = fmax(line[0] * l, line[0] * u) + line[1];
+    least = fmin(line[2] * l, line[2] * u) + line[3];
+    mip_side(m, m->code[i][k], z, line, 0, d, fmax(most - y->lo[k], 0) + 1e-6);
+    mip_side(m, m->code[i][k], z, line + 2, 1, d, fmax(y->hi[k] - least, 0) + 1e-6);
+}
+
+/* Writes the rows of element k of a smooth gate: its lines, tangents where these leave a gap, and
+   the parts of its interval. */
+static void mip_smooth(mip *m, int i, size_t k)
+{
+    enum { TANGENTS = 5 };
+    const int from = m->b->net->nodes[i].input[0];
+    const bounds_node *x = m->b->node + from;
+    const double l = x->lo[k], u = x->hi[k], *line = m->b->node[i].line + 4 * k;
+    const double wide = fmax((line[2] - line[0]) * l, (line[2] - line[0]) * u) + line[3] - line[1];
+    const size_t z = m->code[from][k];
+    size_t d[MIP_MOST_CUTS];
+    double touching[4];
+    int j;
+    m->code[i][k] = m->inputs + 1 + m->variables++;
+    mip_side(m, m->code[i][k], z, line, 0, 0, 0);
+    mip_side(m, m->code[i][k], z, line + 2, 1, 0, 0);
+    if (!(wide > 1e-4))
+        return;
+    for (j = 0; j < TANGENTS; j++) {
+        bounds_gate_touching(m->b, i, k, l + (u - l) * j / (TANGENTS - 1), touching);
+        mip_side(m, m->code[i][k], z, touching, 0, 0, 0);
+        mip_side(m, m->code[i][k], z, touching + 2, 1, 0, 0);
+    }
+    if (m->cuts == 1)
+        return;
+    for (j = 0; j < m->cuts; j++)
+        d[j] = mip_more(m, 0);
+    for (j = 0; j < m->cuts; j++) {
+        mip_part(m, i, k, l + (u - l) * j / m->cuts,
+                 j + 1 < m->cuts ? l + (u - l) * (j + 1) / m->cuts : u, d[j]);
+    }
+    for (j = 0; j < m->cuts; j++)
+        mip_binary(m, 1, d[j]);
+    mip_end(m, "=", 1);
+}
+
+/* Returns whether a gate is one ReLU. */
+static int mip_is_relu(const bounds_net *b, const lgelu_node *node)
+{
+    return b->gates == BOUNDS_AS_RELU
+           || (lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_PHI)
+               && deploy_is_relu(b->net, node));
+}
+
+/* Writes the rows of a gate of any kind. */
+static void mip_any_gate(mip *m, int i)
+{
+    const lgelu_node *node = m->b->net->nodes + i;
+    size_t k;
+    if (mip_is_relu(m->b, node)) {
+        mip_gate(m, i);
+        return;
+    }
+    for (k = 0; k < m->b->node[i].n; k++) {
+        if (pieces_is(node))
+            mip_pieces(m, i, k);
+        else
+            mip_smooth(m, i, k);
+    }
+}
+
 /* Writes the last sections: the bounds that differ from those that an LP file implies (a lower
    bound of 0 and no upper one), and the binaries. */
 static void mip_ends(mip *m)
@@ -256,11 +446,12 @@ static void mip_ends(mip *m)
         if (m->code[i] && b->net->nodes[i].inputs) {
             for (k = 0; k < b->node[i].n; k++) {
                 const lgelu_node *node = b->net->nodes + i;
-                const int made = node->op != LGELU_OP_GATE && node->op != LGELU_OP_VIEW
+                const int gate = node->op == LGELU_OP_GATE;
+                const int made = (!gate || !mip_is_relu(b, node)) && node->op != LGELU_OP_VIEW
                                  && node->op != LGELU_OP_DROPOUT;
-                const bounds_node *x = b->node + (node->op == LGELU_OP_GATE ? node->input[0] : i);
+                const bounds_node *x = b->node + (gate && !made ? node->input[0] : i);
                 if (m->code[i][k] <= m->inputs
-                    || (!made && (node->op != LGELU_OP_GATE || x->lo[k] >= 0 || x->hi[k] <= 0)))
+                    || (!made && (!gate || x->lo[k] >= 0 || x->hi[k] <= 0)))
                     continue;
                 deploy_put(&m->o, " ");
                 deploy_real(&m->o, made ? x->lo[k] : 0);
@@ -272,9 +463,23 @@ static void mip_ends(mip *m)
             }
         }
     }
+    for (k = 0; k < m->extras; k++) {
+        if (m->extra[k].most > 0) {
+            deploy_put(&m->o, " 0 <= ");
+            mip_name(m, m->extra[k].code);
+            deploy_put(&m->o, " <= ");
+            deploy_real(&m->o, m->extra[k].most);
+            deploy_put(&m->o, "\n");
+        }
+    }
     deploy_put(&m->o, "Binaries\n");
+    for (k = 0; k < m->extras; k++) {
+        if (!(m->extra[k].most > 0))
+            deploy_put(&m->o, " d%z\n", m->extra[k].code);
+    }
     for (i = 0; i <= b->output; i++) {
-        if (m->code[i] && b->net->nodes[i].op == LGELU_OP_GATE) {
+        if (m->code[i] && b->net->nodes[i].op == LGELU_OP_GATE
+            && mip_is_relu(b, b->net->nodes + i)) {
             for (k = 0; k < b->node[i].n; k++) {
                 const bounds_node *x = b->node + b->net->nodes[i].input[0];
                 if (m->code[i][k] && x->lo[k] < 0 && x->hi[k] > 0)
@@ -301,9 +506,8 @@ static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
     const bounds_net *b = m->b;
     size_t k;
     int i;
-    deploy_put(
-        &m->o,
-        "\\ a ReLU network and a clause of a property, written by lgelu.h\nMinimize\n obj: t");
+    deploy_put(&m->o,
+               "\\ a network and a clause of a property, written by lgelu.h\nMinimize\n obj: t");
     for (k = 0; k < m->inputs; k++) {
         deploy_put(&m->o, k % 8 == 7 ? "\n + 0 " : " + 0 ");
         mip_name(m, k + MIP_INPUT);
@@ -319,7 +523,7 @@ static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
             case LGELU_OP_LINEAR: mip_linear(m, i); break;
             case LGELU_OP_CONV:
             case LGELU_OP_AVERAGE_POOL: mip_windows(m, i); break;
-            case LGELU_OP_GATE: mip_gate(m, i); break;
+            case LGELU_OP_GATE: mip_any_gate(m, i); break;
             case LGELU_OP_MAX_POOL: mip_most(m, i); break;
             case LGELU_OP_ADD:
             case LGELU_OP_BATCH_NORM: mip_plain(m, i); break;
@@ -345,8 +549,9 @@ static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
     mip_ends(m);
 }
 
-lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double margin,
-                       lgelu_write *write, void *user)
+/* Writes a program; cuts = 0: smooth gates are refused. */
+static lgelu_status mip_write_gates(bounds_net *b, const vnnlib *p, size_t clause, double margin,
+                                    int cuts, lgelu_write *write, void *user)
 {
     const size_t outputs = b->node[b->output].n;
     lgelu_status status = LGELU_OK;
@@ -356,6 +561,7 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
     memset(&m, 0, sizeof m);
     m.b = b;
     m.inputs = b->node[b->input].n;
+    m.cuts = cuts;
     if (clause >= p->clauses || p->inputs != m.inputs || p->outputs != outputs
         || !(margin - margin <= 0)) {
         return deploy_refuse(
@@ -377,8 +583,7 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
                 node->op == LGELU_OP_MAX_POOL ? deploy_times(node->window[0], node->window[1]) : 0;
             if (taps > most)
                 most = taps;
-            if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
-                && !deploy_is_relu(b->net, node)) {
+            if (node->op == LGELU_OP_GATE && !cuts && !mip_is_relu(b, node) && !pieces_is(node)) {
                 return deploy_refuse(b->message, LGELU_E_LAMBDA,
                                      "mixed-integer program: gate '%s' is not ReLU", node->name);
             }
@@ -400,7 +605,7 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
     } else {
         deploy_begin(&m.o, write, user);
         mip_text(&m, p, clause, margin);
-        if (deploy_end(&m.o)) {
+        if (deploy_end(&m.o) || m.failed) {
             status = deploy_refuse(b->message, LGELU_E_FILE,
                                    "mixed-integer program: it could not be written");
         }
@@ -409,7 +614,24 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
         free(m.code[i]);
     free(m.code);
     free(m.window);
+    free(m.extra);
     return status;
+}
+
+lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double margin,
+                       lgelu_write *write, void *user)
+{
+    return mip_write_gates(b, p, clause, margin, 0, write, user);
+}
+
+lgelu_status mip_write_enclosed(bounds_net *b, const vnnlib *p, size_t clause, double margin,
+                                int cuts, lgelu_write *write, void *user)
+{
+    if (cuts < 1 || cuts > MIP_MOST_CUTS) {
+        return deploy_refuse(b->message, LGELU_E_ARGUMENT,
+                             "mixed-integer program: expected 1 to %z cuts", (size_t)MIP_MOST_CUTS);
+    }
+    return mip_write_gates(b, p, clause, margin, cuts, write, user);
 }
 
 /* ---- reading a solution. CBC writes "Optimal - objective value ...", "Infeasible ..." or "Stopped

@@ -15,6 +15,7 @@
 #else
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -145,12 +146,19 @@ static int solver_start(const char *path, const char *folder, const char *const 
 }
 #endif
 
-/* Returns the time in seconds. */
+/* Returns the seconds of processor time of the programs that have ended; on Windows the time. */
 static double solver_now(void)
 {
+#ifdef _WIN32
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#else
+    struct rusage r;
+    getrusage(RUSAGE_CHILDREN, &r);
+    return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec)
+           + 1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+#endif
 }
 
 /* Writes to the FILE that is user. */
@@ -159,7 +167,21 @@ static int solver_put(const void *data, size_t n, void *user)
     return fwrite(data, 1, n, (FILE *)user) != n;
 }
 
-lgelu_status solver_make(solver_net *s, const lgelu_net *net, int output, const char *folder)
+/* Returns whether the output depends on a gate that is neither ReLU nor several ReLUs. */
+static int solver_is_smooth(const bounds_net *b)
+{
+    int i, smooth = 0;
+    for (i = 0; i <= b->output; i++) {
+        const lgelu_node *node = b->net->nodes + i;
+        if (b->needed[i] && node->op == LGELU_OP_GATE && !pieces_is(node))
+            smooth |= !deploy_is_relu(b->net, node);
+    }
+    return smooth && b->gates == BOUNDS_AS_IS;
+}
+
+/* Prepares questions with the gates as they are or as ReLU. */
+static lgelu_status solver_make_gates(solver_net *s, const lgelu_net *net, int output,
+                                      const char *folder, bounds_gates gates)
 {
     char path[SOLVER_PATH];
     lgelu_status status;
@@ -171,7 +193,7 @@ lgelu_status solver_make(solver_net *s, const lgelu_net *net, int output, const 
         s->program = "cbc";
     else if (solver_find(path, "glpsol"))
         s->program = "glpsol";
-    status = bounds_make(&s->b, net, output, BOUNDS_AS_RELU);
+    status = bounds_make(&s->b, net, output, gates);
     if (status) {
         memcpy(s->message, s->b.message, sizeof s->message);
         return status;
@@ -181,7 +203,9 @@ lgelu_status solver_make(solver_net *s, const lgelu_net *net, int output, const 
         memcpy(s->message, s->a.net.message, sizeof s->message);
         return status;
     }
-    lgelu_net_relu(&s->a.net);
+    if (gates == BOUNDS_AS_RELU)
+        lgelu_net_relu(&s->a.net);
+    s->smooth = solver_is_smooth(&s->b);
     inputs = s->b.node[s->b.input].n;
     outputs = s->b.node[output].n;
     s->x = (float *)deploy_room(inputs, sizeof *s->x);
@@ -190,6 +214,16 @@ lgelu_status solver_make(solver_net *s, const lgelu_net *net, int output, const 
         return deploy_refuse(s->message, LGELU_E_MEMORY, "solver: no memory");
     s->y = s->xd + inputs;
     return LGELU_OK;
+}
+
+lgelu_status solver_make(solver_net *s, const lgelu_net *net, int output, const char *folder)
+{
+    return solver_make_gates(s, net, output, folder, BOUNDS_AS_RELU);
+}
+
+lgelu_status solver_make_as_is(solver_net *s, const lgelu_net *net, int output, const char *folder)
+{
+    return solver_make_gates(s, net, output, folder, BOUNDS_AS_IS);
 }
 
 void solver_free(solver_net *s)
@@ -236,7 +270,7 @@ static int solver_bounds(solver_net *s, const vnnlib *p, size_t clause)
             c[p->term[t].a] += 1;
         if (p->term[t].b >= 0)
             c[p->term[t].b] -= 1;
-        if (bounds_lower(&s->b, c) > p->term[t].c)
+        if (bounds_lower_optimised(&s->b, c, p->term[t].c, s->steps) > p->term[t].c)
             return 1;
     }
     return 0;
@@ -275,14 +309,15 @@ static int solver_attack(solver_net *s, const vnnlib *p, size_t clause)
 }
 
 /* Writes the program into the folder; returns -1 with s->message if that fails. */
-static int solver_question(solver_net *s, const vnnlib *p, size_t clause, const char *name)
+static int solver_question(solver_net *s, const vnnlib *p, size_t clause, int cuts,
+                           const char *name)
 {
     FILE *f = fopen(name, "wb");
     if (!f) {
         snprintf(s->message, sizeof s->message, "solver: %.100s can't be written", name);
         return -1;
     }
-    if (mip_write(&s->b, p, clause, 1e-5, solver_put, f))
+    if (mip_write_enclosed(&s->b, p, clause, 1e-5, cuts, solver_put, f))
         memcpy(s->message, s->b.message, sizeof s->message);
     /* The answer to a truncated question would be the answer to another one. */
     if (fclose(f) && !s->message[0])
@@ -314,11 +349,13 @@ static mip_answer solver_answer(solver_net *s, const vnnlib *p, const char *name
     return answer;
 }
 
-/* Lets the program answer one clause, within the given seconds. */
-static mip_answer solver_program(solver_net *s, const vnnlib *p, size_t clause, double seconds)
+/* Lets the program answer one clause, within the given seconds, with smooth gates cut into `cuts`
+   parts. */
+static mip_answer solver_program_cut(solver_net *s, const vnnlib *p, size_t clause, double seconds,
+                                     int cuts)
 {
     char path[SOLVER_PATH], question[400], file[400], limit[32];
-    const char *const cbc[] = { "cbc",    "question.lp", "-timeMode",     "elapsed",
+    const char *const cbc[] = { "cbc",    "question.lp", "-timeMode",     "cpu",
                                 "-sec",   limit,         "-maxSolutions", "1",
                                 "-solve", "-solution",   "answer.txt",    NULL };
     const char *const glpsol[] = { "glpsol", "--lp",    "question.lp", "--tmlim",
@@ -339,12 +376,13 @@ static mip_answer solver_program(solver_net *s, const vnnlib *p, size_t clause, 
         snprintf(s->message, sizeof s->message, "solver: %.100s can't be removed", file);
         return MIP_OPEN;
     }
-    if (solver_question(s, p, clause, question))
+    if (solver_question(s, p, clause, cuts, question))
         return MIP_OPEN;
     began = solver_now();
-    status = solver_find(path, s->program)
-                 ? solver_start(path, s->folder, s->program[0] == 'c' ? cbc : glpsol, seconds + 30)
-                 : SOLVER_NOT_STARTED;
+    status =
+        solver_find(path, s->program)
+            ? solver_start(path, s->folder, s->program[0] == 'c' ? cbc : glpsol, 20 * seconds + 30)
+            : SOLVER_NOT_STARTED;
     s->seconds += solver_now() - began;
     answer = solver_answer(s, p, file, &there);
     if (there || status == SOLVER_STOPPED || s->message[0])
@@ -357,6 +395,21 @@ static mip_answer solver_program(solver_net *s, const vnnlib *p, size_t clause, 
                  s->folder);
     }
     return MIP_OPEN;
+}
+
+/* Lets the program answer one clause. An input that it finds for enclosed gates may be none of the
+   smooth network: then its gates are cut into more parts, as long as there is time. */
+static mip_answer solver_program(solver_net *s, const vnnlib *p, size_t clause, double seconds)
+{
+    const double end = s->seconds + seconds;
+    mip_answer answer = solver_program_cut(s, p, clause, seconds, 1);
+    int cuts;
+    for (cuts = 4; s->smooth && cuts <= MIP_MOST_CUTS && answer == MIP_FOUND; cuts *= 4) {
+        if (solver_check(s, p) || end - s->seconds < 0.1)
+            break;
+        answer = solver_program_cut(s, p, clause, end - s->seconds, cuts);
+    }
+    return answer;
 }
 
 solver_verdict solver_ask(solver_net *s, const vnnlib *p, double seconds)

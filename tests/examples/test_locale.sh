@@ -22,7 +22,7 @@ verdict $? "$locale has a decimal comma" "status $?"
 [ $bad = 0 ] || exit 1
 
 awk 'BEGIN { for (i = 0; i < 50; i++) printf "%d.%d,%s-.5e1,%d\n", i, i * 7 % 10, i % 2 ? "" : "1", i % 3 }' | sed 's/,1-/,/' > $out/table.csv
-pairs=$(built ../examples/reluize/ops/*.c ../examples/reluize/passes/*.c $(for p in int8/int8 reluize/onnx/onnx_graph verify/bounds verify/mip verify/nnet reluize/onnx/npy network/onnx_out network/torch_file verify/vnnlib common/data; do echo ../examples/$p.c; done))
+pairs=$(built ../examples/reluize/ops/*.c ../examples/reluize/passes/*.c $(for p in int8/int8 reluize/onnx/onnx_graph verify/bounds verify/pieces verify/mip verify/nnet reluize/onnx/npy network/onnx_out network/torch_file verify/vnnlib common/data; do echo ../examples/$p.c; done))
 $CC -std=c99 -O1 -I.. $(echo $WARNINGS) tools/locale_check.c $pairs $IMPLEMENTATION $out/start.o -o $out/check -lm 2> $out/check.log ||
     { echo "FAIL the readers' program compiles: $(grep -m1 error $out/check.log)"; exit 1; }
 point $out/check $out/table.csv > $out/check.point && comma $out/check $out/table.csv > $out/check.comma

@@ -12,6 +12,7 @@
 #include "mip.c"
 #include "nnet.c"
 #include "npy.c"
+#include "pieces.c"
 #include "torch_file.c"
 #include "vnnlib.c"
 

@@ -14,6 +14,7 @@
 #include "least_squares.c"
 #include "refit.c"
 #include "bounds.c"
+#include "pieces.c"
 /* Both files have a function of that name. */
 #define run run_gates
 #include "gates_other.c"

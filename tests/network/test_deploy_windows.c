@@ -15,6 +15,7 @@
 #include "tools/check.h"
 #include "tools/net_c.h"
 #include "bounds.c"
+#include "pieces.c"
 #include "int8.c"
 
 enum { NODES = 24, SAMPLES = 8, MOST_INPUTS = 13 * 13 * 4, OUTPUTS = 3, MOST_NETWORKS = 1000 };

@@ -17,6 +17,8 @@ typedef struct {
 static int net_keeps;
 /* 1: the network has a prepacked copy of its matrices. */
 static int net_prepacks;
+/* The gate of a network of LGELU_GATE_CUSTOM. */
+static const lgelu_custom_gate *net_gate;
 enum { NET_SMALL, NET_MLP, NET_LENET, NET_RESNET, NET_MIXED, NETS };
 static const char *const net_name[NETS] = { "small", "mlp", "lenet", "resnet", "mixed" };
 
@@ -47,6 +49,7 @@ static inline void net_make(deploy_net *d, int which, size_t side, lgelu_gate_ki
     lgelu_net *n = &d->net;
     size_t bytes, i;
     lgelu_net_begin(n, d->nodes, NET_NODES);
+    n->custom_gate = net_gate;
     n->no_winograd = 1;
     n->prepack = net_prepacks;
     d->input = which == NET_SMALL ? lgelu_input(n, "x", 1, 1, 2)

@@ -16,7 +16,7 @@ if [ "$1" = sources ]; then
         exit
     fi
     [ "$2" = fuzz/fuzz_study.c ] || exit 0
-    for source in ../examples/study/*.c ../examples/common/interval.c ../examples/verify/bounds.c ../examples/network/refit.c ../examples/reluize/passes/least_squares.c ../examples/common/data.c ../examples/common/text.c; do
+    for source in ../examples/study/*.c ../examples/common/interval.c ../examples/verify/bounds.c ../examples/verify/pieces.c ../examples/network/refit.c ../examples/reluize/passes/least_squares.c ../examples/common/data.c ../examples/common/text.c; do
         grep -q "#include \"$(basename $source)\"" "$2" || echo $source
     done
     exit

@@ -13,7 +13,7 @@ mkdir -p $out || exit 1
 # declared FILE: writes FILE without its LGELU_IMPLEMENTATION and prints its path; the object that all tests share provides the code
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 # the sources of the programs study and measure, or the objects that make compiles once
-engines=$(printf '../examples/%s.c ' verify/bounds network/refit reluize/passes/least_squares common/interval common/output common/data)
+engines=$(printf '../examples/%s.c ' verify/bounds verify/pieces network/refit reluize/passes/least_squares common/interval common/output common/data)
 STUDY=${STUDY:-$(echo ../examples/study/*.c) $engines ../examples/common/text.c}
 MEASURE=${MEASURE:-$(echo ../examples/verify/measure/*.c) $engines $(printf '../examples/%s.c ' verify/attack verify/mip verify/vnnlib verify/solver int8/int8 reluize/ops/int8_product)}
 declared() { sed 's/^#define LGELU_IMPLEMENTATION$//' "$1" > $out/$(basename "$1") && echo "-I../examples/tutorials $out/$(basename "$1")"; }

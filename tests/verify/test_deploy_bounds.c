@@ -17,6 +17,8 @@
 #include "tools/isa.h"
 #include "bounds.c"
 #include "attack.c"
+#include "pieces.c"
+#include "tools/several_relus.h"
 #include <float.h>
 
 static const float hardness[] = { 1, 1.3f, 3, 20, 159.57691f, HUGE_VALF };
@@ -183,11 +185,11 @@ static void exhaustive(void)
    lines are those from before. */
 static void optimised(int which, size_t side, double eps)
 {
-    static float x[NET_BATCH * 64];
+    static float x[NET_BATCH * 256];
     size_t wrong = 0, loose = 0, changed = 0, better[2] = { 0, 0 }, cases[2] = { 0, 0 };
     for (uint64_t seed = 1; seed <= 12; seed++) {
         const size_t h = seed % HARDNESSES, relu = hardness[h] > FLT_MAX;
-        double low[64], high[64], c[10], plain, best;
+        double low[256], high[256], c[10], plain, best;
         deploy_net d;
         bounds_net b;
         net_make(&d, which, side, LGELU_GATE_LAMBDA, 1, seed);
@@ -474,6 +476,158 @@ static void refusals(void)
     free(d.block);
 }
 
+/* Counts the floats of a gate of several ReLUs that are outside of its lines or its interval, over
+   an interval that is drawn. */
+static size_t outside_of_lines(const deploy_net *d, uint64_t draw, size_t *count)
+{
+    const lgelu_node *node = d->nodes + d->output - 1;
+    const size_t c = (size_t)draw % node->shape[2];
+    const double l = (double)lgelu_normal(6, 1, draw),
+                 u = l + fabs((double)lgelu_normal(6, 2, draw)) * pow(10, -(double)(draw % 4));
+    double line[4], lo, hi;
+    pieces_function f;
+    size_t wrong = 0;
+    pieces_read(&d->net, node, c, &f);
+    bounds_pieces_lines(&f, l, u, line);
+    bounds_pieces_interval(&f, l, u, &lo, &hi);
+    for (int k = 0; k <= 200; k++) {
+        const float x = (float)(l + (u - l) * k / 200);
+        float y;
+        if ((double)x < l || (double)x > u)
+            continue;
+        node->custom->forward(&y, &x, 1, c, &d->net, node, node->custom->user);
+        ++*count;
+        wrong +=
+            !((double)y >= line[0] * (double)x + line[1]
+              && (double)y <= line[2] * (double)x + line[3] && (double)y >= lo && (double)y <= hi);
+    }
+    return wrong;
+}
+
+/* A smooth network and one of the same weights with several ReLUs a gate. */
+typedef struct {
+    deploy_net soft, hard;
+    pieces gate;
+    bounds_certificate proof;
+    bounds_net b;
+    double low[64], high[64], c[10], minus[10], a[64];
+} both_nets;
+
+static void both_make(both_nets *n, int which, size_t side, int relus, uint64_t seed, double eps)
+{
+    net_make(&n->soft, which, side, LGELU_GATE_LAMBDA, 1, seed);
+    pieces_gate(&n->gate, relus, SEVERAL_WIDEST);
+    net_gate = &n->gate.gate;
+    net_make(&n->hard, which, side, LGELU_GATE_CUSTOM, 1, seed);
+    for (int i = 0; i < n->soft.net.count; i++) {
+        const lgelu_node *from = n->soft.nodes + i, *to = n->hard.nodes + i;
+        if (from->op == LGELU_OP_GATE)
+            continue;
+        memcpy(n->hard.net.w + to->weight_at, n->soft.net.w + from->weight_at,
+               from->weight_count * sizeof(float));
+        memcpy(n->hard.net.w + to->bias_at, n->soft.net.w + from->bias_at,
+               from->bias_count * sizeof(float));
+        memcpy(n->hard.net.state + to->state_at, n->soft.net.state + from->state_at,
+               from->state_count * sizeof(float));
+    }
+    several_draw(&n->hard.net, seed, 0);
+    for (size_t k = 0; k < net_size(&n->soft, n->soft.input); k++) {
+        const double middle = (double)lgelu_normal(seed, 8, k);
+        n->low[k] = middle - eps;
+        n->high[k] = middle + eps;
+    }
+    for (size_t k = 0; k < 10; k++) {
+        n->c[k] = (double)lgelu_normal(seed, 9, k);
+        n->minus[k] = -n->c[k];
+    }
+    if (bounds_certificate_between(&n->proof, &n->soft.net, &n->hard.net, n->soft.output)
+        || bounds_certificate_run(&n->proof, n->low, n->high, BOUNDS_LINEAR)) {
+        check(0, "certificate of several ReLUs", "%s", n->proof.message);
+        exit(1);
+    }
+}
+
+static double dot(const double *c, const float *y, size_t n)
+{
+    double sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += c[k] * (double)y[k];
+    return sum;
+}
+
+/* What random inputs contradict: values outside of their bounds, sums below their bounds or lines,
+   logits that the swap changes by more than its certificate. */
+static size_t contradictions(both_nets *n, uint64_t seed)
+{
+    static float x[NET_BATCH * 64], soft[NET_BATCH * 10];
+    const size_t in = net_size(&n->soft, n->soft.input), out = net_size(&n->soft, n->soft.output);
+    bounds_net *hard = &n->proof.hard;
+    const double least = bounds_lower(hard, n->c), line = bounds_lower_line(hard, n->c, n->a),
+                 best = bounds_lower_optimised(hard, n->c, HUGE_VAL, 20),
+                 apart = bounds_lower_of_both(&n->proof.soft, n->minus, hard, n->c),
+                 margin = -bounds_lower(&n->proof.difference, n->c);
+    size_t wrong = best < least;
+    for (int round = 0; round < 20; round++) {
+        const float *y;
+        for (size_t i = 0; i < NET_BATCH * in; i++) {
+            const double u = (double)lgelu_uniform(seed, 10 + (uint64_t)round, i),
+                         t = i / in % 2 ? u : (double)(u > 0.5);
+            x[i] = attack_clamp(n->low[i % in] + t * (n->high[i % in] - n->low[i % in]),
+                                n->low[i % in], n->high[i % in]);
+        }
+        memcpy(soft, net_run(&n->soft, x, NET_BATCH), NET_BATCH * out * sizeof *soft);
+        y = net_run(&n->hard, x, NET_BATCH);
+        wrong += outside(&n->hard, hard, NET_BATCH);
+        for (size_t s = 0; s < NET_BATCH; s++) {
+            const double sum = dot(n->c, y + s * out, out), other = dot(n->c, soft + s * out, out);
+            wrong += sum < least - 1e-9 || sum < best - 1e-9
+                     || sum < line + dot(n->a, x + s * in, in) - 1e-9 || sum - other < apart - 1e-9
+                     || other - sum < -margin - 1e-9;
+            for (size_t k = 0; k < out; k++) {
+                const double change = fabs((double)y[s * out + k] - (double)soft[s * out + k]);
+                wrong += !(change <= n->proof.change[k]);
+            }
+        }
+    }
+    return wrong;
+}
+
+/* Networks whose gates have several ReLUs: bounds, lines of sums and certificates hold, and planted
+   errors are caught: kinks that are moved after the bounds were made. */
+static void several(int which, size_t side, double eps)
+{
+    size_t wrong = 0, caught = 0, lines_wrong = 0, count = 0;
+    char name[160];
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        both_nets *n = (both_nets *)calloc(1, sizeof *n);
+        if (!n)
+            exit(1);
+        both_make(n, which, side, 1 + (int)(seed % 3), seed, eps);
+        for (uint64_t draw = 0; draw < 100 && which == NET_SMALL; draw++)
+            lines_wrong += outside_of_lines(&n->hard, 100 * seed + draw, &count);
+        wrong += contradictions(n, seed);
+        several_draw(&n->hard.net, seed, 0.3f);
+        caught += contradictions(n, seed) > 0;
+        several_draw(&n->hard.net, seed, 0);
+        n->soft.net.w[0] += 1e-3f;
+        if (!bounds_certificate_between(&n->proof, &n->soft.net, &n->hard.net, n->soft.output))
+            wrong++;
+        bounds_certificate_free(&n->proof);
+        free(n->soft.block);
+        free(n->hard.block);
+        free(n);
+    }
+    if (count) {
+        check(!lines_wrong, "a gate of several ReLUs lies between its lines", "%lu of %lu do not",
+              (unsigned long)lines_wrong, (unsigned long)count);
+    }
+    snprintf(name, sizeof name, "%s of several ReLUs: bounds and certificates hold",
+             net_name[which]);
+    check(!wrong, name, "%lu contradictions", (unsigned long)wrong);
+    snprintf(name, sizeof name, "%s of several ReLUs: moved kinks are noticed", net_name[which]);
+    check(caught == 6, name, "in %lu of 6", (unsigned long)caught);
+}
+
 int main(int argc, char **argv)
 {
     const size_t random = argc > 2 ? strtoul(argv[1], NULL, 10) : 4000,
@@ -483,6 +637,9 @@ int main(int argc, char **argv)
     exhaustive();
     optimised(NET_SMALL, 0, 0.7);
     optimised(NET_MLP, 8, 0.3);
+    optimised(NET_LENET, 16, 0.02);
+    several(NET_SMALL, 0, 0.7);
+    several(NET_MLP, 8, 0.05);
     boxes(NET_MLP, 8);
     boxes(NET_LENET, 16);
     boxes(NET_RESNET, 8);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# test_deploy_measure.sh: the four measurements of examples/deploy/measure on small networks of the study.
+# test_deploy_measure.sh: the five measurements of examples/verify/measure on small networks of the study.
 out=build/measure
 . tools/job.sh
 bin=$out
@@ -38,6 +38,18 @@ if awk -F , '{ k = $1 $(NF - 2) $(NF - 1) } /proven by linear relaxation/ { line
     echo "ok measure verification: what is proven of the ReLU network bounds what is proven of the smooth one"
 else
     echo "FAIL measure verification: optimised lines or the smooth network: $(grep -c . $out/verification.csv) lines"
+fi
+# complete verification: its proofs withstand attacks, each way proves no less than the one before it, nothing that is proven is refuted, and of
+# the smooth network no more is proven than of the ReLU network
+run relus 'proven, with the solver, %' 'attacked with [1-9][0-9]* inputs: 0 contradictions$' --pictures 6 --seconds 2 --eps 1,3
+if awk -F , '{ k = $1 $(NF - 2) $(NF - 1) } /proven by linear relaxation/ { a[k] = $NF } /proven by optimised lines/ { b[k] = $NF }
+    /proven, with the solver/ { c[k] = $NF } /"refuted by an input/ { d[k] = $NF } /"decided/ { e[k] = $NF } /"correct/ { f[k] = $NF }
+    /"of the smooth network, %/ && $NF != "nan" { g[k] = $NF }
+    END { for (k in a) { n++; some += c[k] > 0; bad += a[k] > b[k] || b[k] > c[k] || c[k] + d[k] > f[k] + 1e-6 || c[k] + d[k] > e[k] + 1e-6 }
+          for (k in g) { m++; carries += g[k] > 0; bad += g[k] > c[k] } exit !(n == 24 && m == 16 && some && carries && !bad) }' $out/relus.csv; then
+    echo "ok measure relus: the ways of proving are in order"
+else
+    echo "FAIL measure relus: $(grep -c . $out/relus.csv) values are not in order"
 fi
 run int8 'drop, points' 'does int8 need ReLU' --pictures 100
 run sparsity 'zeros behind the gate, %' 'hardened has more zeros than relu' --pictures 100

@@ -15,8 +15,10 @@
 #include "bounds.c"
 #include "mip.c"
 #include "nnet.c"
+#include "pieces.c"
 #include "solver.c"
 #include "vnnlib.c"
+#include "tools/several_relus.h"
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -122,6 +124,34 @@ static size_t taps_of(const regions *r, const lgelu_node *node, size_t k, affine
 
 static int same(affine f, affine g) { return !memcmp(&f, &g, sizeof f); }
 
+static void walk(regions *r, int i, size_t k, polygon g);
+
+/* Computes element k of gate i, which has several ReLUs, in the parts of g between their kinks. The
+   constants are read from where pieces.h stores them, apart from its functions. */
+static void walk_several(regions *r, int i, size_t k, const polygon *g)
+{
+    const lgelu_node *node = r->d->nodes + i;
+    const pieces *gate = (const pieces *)node->custom->user;
+    const float *w = r->d->net.w + node->bias_at + k % node->shape[2];
+    const affine x = r->v[node->input[0]][k];
+    /* Bit j of `on`: ReLU j is on. */
+    for (unsigned on = 0; on < 1u << gate->relus; on++) {
+        polygon h = *g;
+        affine y = { 0, 0, 0 };
+        y.c = (double)w[0];
+        y = plus(y, (double)w[gate->most], x);
+        for (int j = 0; j < gate->relus; j++) {
+            affine over = x;
+            over.c -= (double)w[gate->most * (3 + 2 * (size_t)j)];
+            h = half(&h, over, on >> j & 1 ? 1 : -1);
+            if (on >> j & 1)
+                y = plus(y, (double)w[gate->most * (2 + 2 * (size_t)j)], over);
+        }
+        r->v[i][k] = y;
+        walk(r, i, k + 1, h);
+    }
+}
+
 /* Computes node i from its element k on, in the polygon g. */
 static void walk(regions *r, int i, size_t k, polygon g)
 {
@@ -144,7 +174,9 @@ static void walk(regions *r, int i, size_t k, polygon g)
         walk(r, i + 1, 0, g);
         return;
     }
-    if (node->op == LGELU_OP_GATE) {
+    if (pieces_is(node)) {
+        walk_several(r, i, k, &g);
+    } else if (node->op == LGELU_OP_GATE) {
         const affine x = r->v[node->input[0]][k];
         r->v[i][k] = x;
         walk(r, i, k + 1, half(&g, x, 1));
@@ -191,16 +223,21 @@ static void enumerate(regions *r, const deploy_net *d, const double *low, const 
 }
 
 /* The networks have a convolution, gates, and a maximum over windows that are apart, or padded and
- * overlapping; PLAIN, the small MLP, has no maximum. */
-enum { PLAIN, APART, OVERLAPPING, KINDS };
+ * overlapping; PLAIN, the small MLP, has no maximum, nor has SEVERAL, whose gates have two or three
+ * ReLUs. */
+enum { PLAIN, APART, OVERLAPPING, SEVERAL, KINDS };
+static pieces several_gate;
 
 static void make_kind(deploy_net *d, int kind, uint64_t seed)
 {
     lgelu_net *n = &d->net;
     size_t bytes;
     int a;
-    if (kind == PLAIN) {
-        net_make(d, NET_SMALL, 0, LGELU_GATE_RELU, 1, seed);
+    if (kind == PLAIN || kind == SEVERAL) {
+        pieces_gate(&several_gate, 2 + (int)(seed & 1), SEVERAL_WIDEST);
+        net_gate = &several_gate.gate;
+        net_make(d, NET_SMALL, 0, kind == PLAIN ? LGELU_GATE_RELU : LGELU_GATE_CUSTOM, 1, seed);
+        several_draw(n, seed, 0);
         return;
     }
     lgelu_net_begin(n, d->nodes, NET_NODES);
@@ -225,7 +262,8 @@ static void make_kind(deploy_net *d, int kind, uint64_t seed)
 static void solvers(int kind)
 {
     static const char *const network[KINDS] = { "small MLPs", "small CNNs with max pooling",
-                                                "small CNNs with overlapping maxima" };
+                                                "small CNNs with overlapping maxima",
+                                                "small MLPs of several ReLUs a gate" };
     static const char *const program[] = { "cbc", "glpsol" };
     static const double shift[] = { -0.3, -1e-3, 1e-3, 0.3 };
     size_t regions_seen = 0, bad[2] = { 0, 0 }, asked[2] = { 0, 0 }, opened[2] = { 0, 0 },
@@ -237,14 +275,14 @@ static void solvers(int kind)
         vnnlib p;
         double low[16] = { -1.5, -1 }, high[16] = { 1, 1.5 };
         const int i = (int)(seed % 3), j = (int)(seed + 1) % 3;
-        const size_t inputs = kind == PLAIN ? 2 : 16;
+        const size_t inputs = kind == PLAIN || kind == SEVERAL ? 2 : 16;
         for (size_t k = 2; k < inputs; k++)
             low[k] = high[k] = (double)(lgelu_uniform(seed, 3, k) - 0.5f);
         make_kind(&d, kind, seed);
         enumerate(&r, &d, low, high);
         regions_seen += r.regions;
         if (vnnlib_box(&p, inputs, 3) || vnnlib_robust(&p, 0)
-            || solver_make(&s, &d.net, d.output, "build")) {
+            || (kind == SEVERAL ? solver_make_as_is : solver_make)(&s, &d.net, d.output, "build")) {
             check(0, "solver", "%s", s.message);
             exit(1);
         }
@@ -311,6 +349,115 @@ static void solvers(int kind)
                   (unsigned long)by_program[q]);
         }
     }
+}
+
+/* A planted error is caught: where the kinks of the enumerated network are moved a little, the
+   solver's answers about the one that was not moved disagree. */
+static void planted(void)
+{
+    size_t wrong = 0, asked = 0;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        deploy_net d;
+        solver_net s;
+        regions r;
+        vnnlib p;
+        const double low[2] = { -1.5, -1 }, high[2] = { 1, 1.5 };
+        make_kind(&d, SEVERAL, seed);
+        several_draw(&d.net, seed, 0.05f);
+        enumerate(&r, &d, low, high);
+        several_draw(&d.net, seed, 0);
+        if (vnnlib_box(&p, 2, 3) || vnnlib_robust(&p, 0)
+            || solver_make_as_is(&s, &d.net, d.output, "build")) {
+            check(0, "solver", "%s", s.message);
+            exit(1);
+        }
+        memcpy(p.low, low, sizeof low);
+        memcpy(p.high, high, sizeof high);
+        p.clauses = p.terms = 1;
+        p.clause[1] = 1;
+        for (int k = 0; k < 2 && s.program; k++) {
+            p.term[0].c = r.least[0][p.term[0].b] + (k ? 1e-3 : -1e-3);
+            wrong += solver_ask(&s, &p, 20) != (k ? SOLVER_VIOLATED : SOLVER_HOLDS);
+            asked++;
+        }
+        solver_free(&s);
+        vnnlib_free(&p);
+        free(d.block);
+    }
+    if (asked)
+        check(wrong >= 4, "moved kinks are noticed", "%lu of %lu", (unsigned long)wrong,
+              (unsigned long)asked);
+    else
+        check_skip("moved kinks are noticed", "no solver is installed");
+}
+
+/* Returns the least output i - output j of a network of two inputs on a grid over the box. */
+static double least_on_grid(deploy_net *d, const double *low, const double *high, int i, int j)
+{
+    enum { SIDE = 257 };
+    static float x[NET_BATCH * 2];
+    double least = HUGE_VAL;
+    for (size_t p = 0; p < SIDE * SIDE; p += NET_BATCH) {
+        const size_t n = SIDE * SIDE - p < NET_BATCH ? SIDE * SIDE - p : NET_BATCH;
+        for (size_t s = 0; s < 2 * n; s++) {
+            const size_t step = s % 2 ? (p + s / 2) / SIDE : (p + s / 2) % SIDE;
+            x[s] = (float)(low[s % 2]
+                           + (high[s % 2] - low[s % 2]) * (double)step / (double)(SIDE - 1));
+        }
+        const float *y = net_run(d, x, n);
+        for (size_t s = 0; s < n; s++)
+            least = fmin(least, (double)y[3 * s + (size_t)i] - (double)y[3 * s + (size_t)j]);
+    }
+    return least;
+}
+
+/* Programs that enclose λ-GELU: what they prove agrees with a fine grid, and a little away from the
+   least value they decide. With one cut, tangents alone, they decide less. */
+static void enclosed(void)
+{
+    static const double shift[4] = { -0.3, -0.05, 0.05, 0.3 };
+    size_t wrong = 0, decided = 0, asked = 0, coarse = 0;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        const double low[2] = { -0.7, -0.5 }, high[2] = { 0.5, 0.7 };
+        const float hardness[3] = { 1, 1.693147f, 20 };
+        deploy_net d;
+        solver_net s;
+        vnnlib p;
+        double least;
+        net_make(&d, NET_SMALL, 0, LGELU_GATE_LAMBDA, hardness[seed % 3], seed);
+        if (vnnlib_box(&p, 2, 3) || vnnlib_robust(&p, 0)
+            || solver_make_as_is(&s, &d.net, d.output, "build")) {
+            check(0, "solver", "%s", s.message);
+            exit(1);
+        }
+        memcpy(p.low, low, sizeof low);
+        memcpy(p.high, high, sizeof high);
+        p.clauses = p.terms = 1;
+        p.clause[1] = 1;
+        least = least_on_grid(&d, low, high, 0, p.term[0].b);
+        for (int k = 0; k < 4 && s.program; k++) {
+            solver_verdict verdict;
+            p.term[0].c = least + shift[k];
+            verdict = solver_ask(&s, &p, 20);
+            wrong += verdict == (k < 2 ? SOLVER_VIOLATED : SOLVER_HOLDS);
+            decided += verdict != SOLVER_OPEN;
+            coarse += k == 1 && solver_program_cut(&s, &p, 0, 20, 1) == MIP_NONE;
+            asked++;
+        }
+        solver_free(&s);
+        vnnlib_free(&p);
+        free(d.block);
+    }
+    if (!asked) {
+        check_skip("programs of smooth gates", "no solver is installed");
+        return;
+    }
+    check(!wrong, "programs of smooth gates: no verdict contradicts a grid", "%lu of %lu do",
+          (unsigned long)wrong, (unsigned long)asked);
+    check(decided >= 8, "programs of smooth gates: most is decided", "%lu of %lu",
+          (unsigned long)decided, (unsigned long)asked);
+    check(coarse < 3, "programs of smooth gates: tangents alone prove less", "%lu of 3",
+          (unsigned long)coarse);
 }
 
 /* The program of a network with a convolution, a normalisation, a sum and an average has its
@@ -788,6 +935,8 @@ int main(void)
     one_class();
     for (int kind = 0; kind < KINDS; kind++)
         solvers(kind);
+    planted();
+    enclosed();
     programs();
     folders();
     return check_end();

@@ -10,7 +10,8 @@
 #include <math.h>
 
 FILE *csv_file;
-const char *const arm_name[ARMS] = { "gelu", "cold", "refitted", "hardened", "relu", "switched" };
+const char *const arm_name[ARMS] = { "gelu",     "cold", "refitted", "hardened", "relu",
+                                     "switched", "one",  "two",      "three" };
 
 static struct {
     const char *name;
@@ -25,8 +26,13 @@ void table_begin(const char *const *names, int quantity_count, const char *const
 {
     quantities = quantity_count;
     rows = row_count;
-    for (int q = 0; q < quantities; q++)
+    for (int q = 0; q < quantities; q++) {
         table[q].name = names[q];
+        for (int i = 0; i < MOST_ROWS * ARMS; i++) {
+            for (int seed = 0; seed < MOST_SEEDS; seed++)
+                table[q].v[i / ARMS][i % ARMS][seed] = (double)NAN;
+        }
+    }
     for (int i = 0; i < rows; i++)
         row_name[i] = row[i];
 }

@@ -7,6 +7,9 @@
        measure verification    the fraction of images that are proven to keep their class in a box
                                of ±ε, by intervals, by linear relaxation and by a solver; unstable
                                gates
+       measure relus           the same, completely, of a smooth network and of what one, two and
+                               three ReLUs a gate make of it, and what is proven so of the smooth
+                               one
        measure int8            the accuracy after quantization to 8 and 4 bits, with a scale for
                                each channel or for each layer, rounded to the nearest or by GPTQ;
                                GELU as a table of 256 entries
@@ -27,10 +30,9 @@
 #include <math.h>
 #include <time.h>
 
-static const char *const arm_file[ARMS] = {
-    "gelu", "gelu", "gelu", "hardened", "relu", "switched"
-};
-enum { REFIT_IMAGES = 4096 };
+static const char *const arm_file[ARMS] = { "gelu",     "gelu", "gelu", "hardened", "relu",
+                                            "switched", "gelu", "gelu", "gelu" };
+enum { REFIT_IMAGES = 4096, WIDEST = 512 /* channels of a gate of several ReLUs */ };
 wishes wish = { "build/networks", NULL, NULL, "mlp", "0.5,1,2", 1, 5, 0, 10, 100000, 1000 };
 data_set data;
 static output csv;
@@ -66,7 +68,7 @@ void told(long seed, int arm, double began)
 
 /* ---- networks ---- */
 /* Builds a dense network from sizes such as "784-50-50-10", as the study does. */
-static void build_dense(network *w, const char *shape)
+static void build_dense(network *w, const char *shape, lgelu_gate_kind gate)
 {
     lgelu_net *n = &w->net;
     char name[24];
@@ -85,31 +87,32 @@ static void build_dense(network *w, const char *shape)
         x = lgelu_linear(n, name, x, sizes[i]);
         snprintf(name, sizeof name, "gate%d", i);
         if (i + 1 < count)
-            x = lgelu_gate(n, name, x, LGELU_GATE_LAMBDA, 1);
+            x = lgelu_gate(n, name, x, gate, 1);
     }
     w->output = x;
 }
 
 /* Builds the network of this kind and shape. */
-static void build(network *w, const char *net, const char *shape)
+static void build(network *w, const char *net, const char *shape, lgelu_gate_kind gate)
 {
     /* The shape of a ResNet-8 ends with its channels. */
     const char *comma = strchr(shape, ',');
     lgelu_net *n = &w->net;
     lgelu_net_begin(n, w->nodes, NODES);
+    n->custom_gate = &w->several.gate;
     n->no_winograd = n->prepack = 1;
     if (!strcmp(net, "mlp")) {
-        build_dense(w, shape);
+        build_dense(w, shape, gate);
         return;
     }
     w->input = lgelu_input(n, "x", data.height, data.width, data.channels);
     if (!strcmp(net, "lenet")) {
-        w->output = lgelu_lenet(n, w->input, data.classes, LGELU_GATE_LAMBDA, 1);
+        w->output = lgelu_lenet(n, w->input, data.classes, gate, 1);
     } else if (!strcmp(net, "resnet8")) {
         w->output = lgelu_resnet(n, w->input, (size_t)atol(comma ? comma + 1 : "16"), 3, 1,
-                                 data.classes, LGELU_GATE_LAMBDA, 1);
+                                 data.classes, gate, 1);
     } else if (!strcmp(net, "resnet18")) {
-        w->output = lgelu_resnet(n, w->input, 64, 4, 2, data.classes, LGELU_GATE_LAMBDA, 1);
+        w->output = lgelu_resnet(n, w->input, 64, 4, 2, data.classes, gate, 1);
     } else {
         fail("networks of kind '%s' are not supported", net);
     }
@@ -128,7 +131,8 @@ static void network_open(network *w, int arm, long seed, int keeps)
     if (!lgelu_metadata(file, bytes, "net", net, sizeof net)
         || !lgelu_metadata(file, bytes, "network", shape, sizeof shape))
         fail("%s is not a network of the study", path);
-    build(w, net, shape);
+    pieces_gate(&w->several, arm >= ONE ? arm - ONE + 1 : 1, WIDEST);
+    build(w, net, shape, arm >= ONE ? LGELU_GATE_CUSTOM : LGELU_GATE_LAMBDA);
     if (w->output >= 0
         && (deploy_size(w->nodes + w->input) != data_size(&data)
             || deploy_size(w->nodes + w->output) != data.classes))
@@ -143,7 +147,7 @@ static void network_open(network *w, int arm, long seed, int keeps)
     need = lgelu_net_bytes(&w->net, BATCH, LGELU_MODE_INFER);
     w->block = need ? malloc(need) : NULL;
     if (!w->block || lgelu_net_make(&w->net, w->block, need, BATCH, LGELU_MODE_INFER, 1)
-        || lgelu_net_load(&w->net, file, bytes)) {
+        || (arm < ONE && lgelu_net_load(&w->net, file, bytes))) {
         snprintf(why, sizeof why, "%s: %s", path, w->net.message[0] ? w->net.message : "no memory");
         fail("%s", why);
     }
@@ -182,9 +186,36 @@ static void network_refit(network *w, int arm, long seed)
     free(original);
 }
 
+/* Fills w, whose gates have several ReLUs, from the GELU network of the same file. */
+static void network_convert(network *w, long seed)
+{
+    network *smooth = (network *)room_for(1, sizeof *smooth);
+    network_open(smooth, GELU, seed, 0);
+    lgelu_net_fold(&smooth->net);
+    for (int i = 0; i < w->net.count; i++) {
+        const lgelu_node *to = w->nodes + i, *from = smooth->nodes + i;
+        if (to->op == LGELU_OP_BATCH_NORM)
+            fail("%s", "networks with batch norms are not converted to several ReLUs");
+        if (to->op == LGELU_OP_GATE)
+            continue;
+        memcpy(w->net.w + to->weight_at, smooth->net.w + from->weight_at,
+               from->weight_count * sizeof(float));
+        memcpy(w->net.w + to->bias_at, smooth->net.w + from->bias_at,
+               from->bias_count * sizeof(float));
+    }
+    network_fit(w, smooth);
+    w->net.prepacked_valid = 0;
+    free(smooth->block);
+    free(smooth);
+}
+
 void network_load(network *w, int arm, long seed, int keeps)
 {
     network_open(w, arm, seed, keeps);
+    if (arm >= ONE) {
+        network_convert(w, seed);
+        return;
+    }
     if (arm != GELU)
         lgelu_net_relu(&w->net);
     if (arm == REFITTED)
@@ -192,17 +223,30 @@ void network_load(network *w, int arm, long seed, int keeps)
     lgelu_net_fold(&w->net);
 }
 
+/* Runs one network and reports. */
+static void one_network(void (*run)(network *w, int arm, long seed), int arm, long seed, int keeps)
+{
+    const double began = now();
+    network w;
+    network_load(&w, arm, seed, keeps);
+    run(&w, arm, seed);
+    free(w.block);
+    told(seed, arm, began);
+}
+
 void each_network(void (*run)(network *w, int arm, long seed), int keeps)
 {
     for (long seed = 0; seed < wish.seeds; seed++) {
-        for (int arm = 0; arm < ARMS; arm++) {
-            const double began = now();
-            network w;
-            network_load(&w, arm, seed, keeps);
-            run(&w, arm, seed);
-            free(w.block);
-            told(seed, arm, began);
-        }
+        for (int arm = 0; arm < STUDY_ARMS; arm++)
+            one_network(run, arm, seed, keeps);
+    }
+}
+
+void each_of(const int *arms, int count, void (*run)(network *w, int arm, long seed))
+{
+    for (long seed = 0; seed < wish.seeds; seed++) {
+        for (int i = 0; i < count; i++)
+            one_network(run, arms[i], seed, 0);
     }
 }
 
@@ -222,6 +266,30 @@ int largest(const float *logits)
             best = (int)k;
     }
     return best;
+}
+
+int boxes_read(double eps[MOST_BOXES], char row[MOST_BOXES][24], int least)
+{
+    const char *text = wish.eps;
+    int count = 0, more = 1;
+    while (more && count < MOST_BOXES) {
+        char *end;
+        eps[count] = decimal_read(text, &end);
+        more = *end == ',';
+        if (end == text || !(eps[count] > (count ? eps[count - 1] : 0) && eps[count] <= 255)
+            || (*end && !more))
+            break;
+        snprintf(row[count], 24, "%.6g/255", eps[count]);
+        count++;
+        text = end + 1;
+    }
+    if (more || count < least || text[-1]) {
+        fail(least == MOST_BOXES
+                 ? "--eps %s: expected three increasing numbers up to 255, such as 0.5,1,2"
+                 : "--eps %s: expected one to three increasing numbers up to 255, such as 0.5,1,2",
+             wish.eps);
+    }
+    return count;
 }
 
 void box_around(double *low, double *high, const float *x, double eps)
@@ -248,12 +316,12 @@ static const struct {
       &wish.data_folder, NULL, 0, 0 },
     { "seed", "N  first seed [1]", NULL, &wish.first_seed, 0, 1000000 },
     { "seeds", "N  number of seeds [5]", NULL, &wish.seeds, 1, MOST_SEEDS },
-    { "pictures", "N  test images; 0: 100 for verification, else all [0]", NULL, &wish.pictures, 0,
-      10000000 },
+    { "pictures", "N  test images; 0: 100 for verification and relus, else all [0]", NULL,
+      &wish.pictures, 0, 10000000 },
     { "seconds", "N  the solver's limit for each other class; 0: no solver [10]", NULL,
       &wish.seconds, 0, 86400 },
-    { "eps", "A,B,C  verification: three box sizes, in steps of a byte [0.5,1,2]", &wish.eps, NULL,
-      0, 0 },
+    { "eps", "A,B,C  three box sizes (relus: up to three), in steps of a byte [0.5,1,2]", &wish.eps,
+      NULL, 0, 0 },
     { "random", "N  random inputs of a certificate [100000]", NULL, &wish.random_inputs, 0,
       100000000 },
     { "attacked", "N  attacked inputs of a certificate [1000]", NULL, &wish.attacked, 0,
@@ -266,6 +334,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } task[] = { { "verification", verification },
+             { "relus", relus },
 
              { "int8", whole_numbers },
              { "sparsity", sparsity },
@@ -275,7 +344,7 @@ enum { TASKS = sizeof task / sizeof *task };
 /* Prints the options and returns status. */
 static int usage(FILE *f, int status)
 {
-    fprintf(f, "usage: measure verification|int8|sparsity|certificate [options]\n");
+    fprintf(f, "usage: measure verification|relus|int8|sparsity|certificate [options]\n");
     for (int i = 0; i < OPTIONS; i++)
         fprintf(f, "  --%s %s\n", options[i].name, options[i].help);
     return status;
@@ -328,7 +397,7 @@ int main(int argc, char **argv)
     if (wish.pictures > (long)data.test)
         fail("%s", "--pictures: the set has fewer test images");
     if (!wish.pictures)
-        wish.pictures = asked == 0 && data.test > 100 ? 100 : (long)data.test;
+        wish.pictures = asked < 2 && data.test > 100 ? 100 : (long)data.test;
     output_inputs(reads, &data);
     if (wish.csv && (output_try(&csv, wish.csv) || output_begin(&csv)))
         fail("--csv: %s", output_error());

@@ -8,13 +8,27 @@
 #endif
 #include "data.h"
 #include "interval.h"
-#include "deploy.h"
+#include "pieces.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GELU, COLD, REFITTED, HARDENED, RELU, SWITCHED, ARMS };
-enum { MOST_SEEDS = 32, MOST_ROWS = 16, MOST_QUANTITIES = 12, NODES = 200, BATCH = 100 };
+/* The arms of the study, refitted among them, and GELU's with one, two and three ReLUs a gate. */
+enum {
+    GELU,
+    COLD,
+    REFITTED,
+    HARDENED,
+    RELU,
+    SWITCHED,
+    STUDY_ARMS,
+    ONE = STUDY_ARMS,
+    TWO,
+    THREE,
+    ARMS
+};
+enum { MOST_SEEDS = 32, MOST_ROWS = 16, MOST_QUANTITIES = 20, NODES = 200, BATCH = 100 };
+enum { MOST_BOXES = 3 };
 
 /* The options of the command line. */
 typedef struct {
@@ -40,17 +54,27 @@ typedef struct {
     lgelu_node nodes[NODES];
     void *block;
     int input, output;
+    pieces several; /* the gate of ONE, TWO and THREE */
 } network;
 
 /* Loads and folds the network of an arm and a seed (0 is the first). With `keeps`, every value can
    be read after a forward pass. The caller frees w->block. */
 void network_load(network *w, int arm, long seed, int keeps);
-/* Calls run for each seed and arm and reports on standard error when a network is done. */
+/* Calls run for each seed and each arm of the study and reports on standard error when a network is
+ * done. */
 void each_network(void (*run)(network *w, int arm, long seed), int keeps);
+/* Calls run for each seed and the `count` arms of a list and reports likewise. */
+void each_of(const int *arms, int count, void (*run)(network *w, int arm, long seed));
+/* Gives the gates of w, which are custom ones, the ReLUs that the converter (onnx_relu.h) fits to
+   those of `smooth` from training images without their classes. */
+void network_fit(network *w, network *smooth);
 /* Returns the logits of `count` inputs. */
 const float *network_run(network *w, const float *x, size_t count);
 /* Returns the index of the largest logit. */
 int largest(const float *logits);
+/* Reads sizes of boxes, such as 0.5,1,2, into eps and their names, "0.5/255", into row. Returns how
+   many there are, `least` to MOST_BOXES, or fails. */
+int boxes_read(double eps[MOST_BOXES], char row[MOST_BOXES][24], int least);
 /* Computes the box of ±eps (in steps of a byte) around an image, clipped to 0 and 255. */
 void box_around(double *low, double *high, const float *x, double eps);
 
@@ -80,6 +104,7 @@ void told(long seed, int arm, double began);
 
 /* ---- the measurements ---- */
 void verification(void);
+void relus(void);
 void whole_numbers(void);
 void sparsity(void);
 void certificates(void);

@@ -40,8 +40,8 @@ static const char *const quantity[V_COUNT] = { "correct, %",
                                                "attacks found, %",
                                                "images given to the solver, %",
                                                "seconds for an image given to it" };
-enum { BOXES = 3, STEPS = 40 /* of optimised lines */ };
-static double eps[BOXES];   /* in steps of a byte, increasing: --eps */
+enum { BOXES = MOST_BOXES, STEPS = 40 /* of optimised lines */ };
+static double eps[BOXES];   /* in steps of a byte: --eps */
 static char row[BOXES][24]; /* "1/255" */
 
 /* RULES: the second ε is row 1, the third row 2 */
@@ -226,27 +226,12 @@ static void all_boxes(network *w, int arm, long seed)
         verify(w, arm, seed, box);
 }
 
-/* Reads the sizes of the boxes from --eps. */
-static void read_boxes(const char *text)
-{
-    for (int i = 0; i < BOXES; i++) {
-        char *end;
-        eps[i] = decimal_read(text, &end);
-        if (end == text || !(eps[i] > (i ? eps[i - 1] : 0) && eps[i] <= 255)
-            || *end != (i + 1 < BOXES ? ',' : 0))
-            fail("--eps %s: expected three increasing numbers up to 255, such as 0.5,1,2",
-                 wish.eps);
-        snprintf(row[i], sizeof row[i], "%.6g/255", eps[i]);
-        text = end + 1;
-    }
-}
-
 void verification(void)
 {
     const char *name[BOXES];
     char title[400], question[RULES][100];
     rule here[RULES];
-    read_boxes(wish.eps);
+    boxes_read(eps, row, BOXES);
     for (int i = 0; i < BOXES; i++)
         name[i] = row[i];
     for (int i = 0; i < RULES; i++) {
