@@ -22,8 +22,8 @@
    lower ones are. In a maximum each value that may be the largest has a binary variable.
 
    A λ-GELU has no exact program. Its value is enclosed: over the whole of its interval by tangents,
-   below and above; and where that leaves a gap of more than 1e-4, the interval is cut into `cuts`
-   parts, each with a binary and lines of its own. So "there is none" is proven of the smooth
+   below and above; and where that leaves a gap of more than 1e-4, the interval is divided into
+   `cuts` parts, each with a binary and lines of its own. So "there is none" is proven of the smooth
    network, but an input that is found may be none: more cuts then come nearer.
 
    If the program is infeasible, the property holds, within the solver's tolerance. If an input is

@@ -398,7 +398,7 @@ static mip_answer solver_program_cut(solver_net *s, const vnnlib *p, size_t clau
 }
 
 /* Lets the program answer one clause. An input that it finds for enclosed gates may be none of the
-   smooth network: then its gates are cut into more parts, as long as there is time. */
+   smooth network: then its gates are divided into more parts, as long as there is time. */
 static mip_answer solver_program(solver_net *s, const vnnlib *p, size_t clause, double seconds)
 {
     const double end = s->seconds + seconds;
