@@ -151,61 +151,85 @@ static double bounds_curve_error(const bounds_curve *c)
     return c->pieces ? bounds_pieces_error(c->pieces, c->l, c->u) : bounds_gate_error(c->l, c->u);
 }
 
-/* The range in which a line along f has its best slope. */
+/* Finds the least and the largest slope of g over [l, u], between which is the best slope of a line
+   along g. */
 static void bounds_slopes(const bounds_curve *c, double *least, double *most)
 {
-    *least = -0.13;
-    *most = 1.13;
-    if (c->pieces)
-        bounds_pieces_slopes(c->pieces, c->l, c->u, least, most);
+    const double z = 1.4142135623730951 / c->lambda;
+    double low, high;
+    if (c->pieces) {
+        bounds_pieces_slopes(c->pieces, c->l, c->u, &low, &high);
+    } else {
+        const double a = lgelu_exact_dx(c->l, c->lambda), b = lgelu_exact_dx(c->u, c->lambda);
+        low = c->l < -z && c->u > -z ? lgelu_exact_dx(-z, c->lambda) : bounds_min(a, b);
+        high = c->l < z && c->u > z ? lgelu_exact_dx(z, c->lambda) : bounds_max(a, b);
+    }
+    *least = c->sign > 0 ? low : -high;
+    *most = c->sign > 0 ? high : -low;
 }
 
-/* Finds the best slope at once where g is a λ-GELU and bends to one side over all of [l, u]: that
-   of the tangent in the middle, or of the chord. Returns whether it does. */
-static int bounds_known_slope(const bounds_curve *c, double *slope)
+/* Returns 1 if g is a convex λ-GELU over all of [l, u], -1 if it is a concave one, and 0 if it
+   bends to both sides or at kinks. */
+static int bounds_bends(const bounds_curve *c)
 {
     const double z = 1.4142135623730951 / c->lambda;
     const int rises = c->l >= -z && c->u <= z, falls = c->u <= -z || c->l >= z;
     if (c->pieces || !(rises || falls))
         return 0;
-    if (c->sign > 0 ? rises : falls) {
-        *slope = c->sign * lgelu_exact_dx(0.5 * (c->l + c->u), c->lambda);
-        return 1;
-    }
-    *slope = c->u > c->l
-                 ? (bounds_curve_value(c, c->u) - bounds_curve_value(c, c->l)) / (c->u - c->l)
-                 : c->sign * lgelu_exact_dx(c->l, c->lambda);
-    return 1;
+    return (c->sign > 0) == rises ? 1 : -1;
 }
 
-/* The line below g that is highest in the middle, which minimises the area between: its slope by
-   bisection, since the place of the deepest point shows on which side the best slope is. Any slope
-   is sound, since the offset is that of the deepest point. */
-static void bounds_line_below(bounds_curve c, double *slope, double *offset)
+/* Returns the slope of the chord of g over [l, u]. */
+static double bounds_chord(const bounds_curve *c)
+{
+    if (!(c->u > c->l))
+        return c->sign * lgelu_exact_dx(c->l, c->lambda);
+    return (bounds_curve_value(c, c->u) - bounds_curve_value(c, c->l)) / (c->u - c->l);
+}
+
+/* Finds the line below g that is the highest one at x, where x + turn·part = place and `part` is
+   0 for the least slope of g over [l, u] and 1 for the largest. So a `turn` of 0 gives the line
+   that is the highest one at `place`. Where g bends at a kink, or nearly so, lines of many slopes
+   are the highest ones there, and a turn above 0 tells them apart: as `place` grows from l to
+   u + turn, x grows between the kinks and the slope at them. Any slope is sound, since the offset
+   is that of the deepest point. Returns x. */
+static double bounds_line_below(const bounds_curve *c, double place, double turn, double *slope,
+                                double *offset)
+{
+    const int bends = turn > 0 ? 0 : bounds_bends(c);
+    double least, most, low = 0, high = 1, where;
+    int i;
+    if (bends) {
+        *slope = bends > 0 ? c->sign * lgelu_exact_dx(place, c->lambda) : bounds_chord(c);
+        *offset = bounds_min_above_slope(c, *slope, 48, &where) - bounds_curve_error(c);
+        return place;
+    }
+    bounds_slopes(c, &least, &most);
+    /* The place of the deepest point shows on which side the slope is. */
+    for (i = 0; i < 20; i++) {
+        const double part = 0.5 * (low + high);
+        bounds_min_above_slope(c, least + part * (most - least), 24, &where);
+        if (where + turn * part < place)
+            low = part;
+        else
+            high = part;
+    }
+    *slope = least + 0.5 * (low + high) * (most - least);
+    *offset = bounds_min_above_slope(c, *slope, 48, &where) - bounds_curve_error(c);
+    return place - turn * 0.5 * (low + high);
+}
+
+/* Stores the slope and the offset of the line below g that is highest in the middle, which
+   minimises the area between them, and then those of the line above. */
+static void bounds_lines_in_middle(bounds_curve c, double *line)
 {
     const double middle = 0.5 * (c.l + c.u);
-    double low, high, where;
-    int i;
-    if (bounds_known_slope(&c, slope)) {
-        *offset = bounds_min_above_slope(&c, *slope, 48, &where) - bounds_curve_error(&c);
-        return;
-    }
-    bounds_slopes(&c, &low, &high);
-    if (c.sign < 0) {
-        const double least = low;
-        low = -high;
-        high = -least;
-    }
-    for (i = 0; i < 20; i++) {
-        const double s = 0.5 * (low + high);
-        bounds_min_above_slope(&c, s, 24, &where);
-        if (where < middle)
-            low = s;
-        else
-            high = s;
-    }
-    *slope = 0.5 * (low + high);
-    *offset = bounds_min_above_slope(&c, *slope, 48, &where) - bounds_curve_error(&c);
+    c.sign = 1;
+    bounds_line_below(&c, middle, 0, line, line + 1);
+    c.sign = -1;
+    bounds_line_below(&c, middle, 0, line + 2, line + 3);
+    line[2] = -line[2];
+    line[3] = -line[3];
 }
 
 /* Stores the lines of a gate of several ReLUs. */
@@ -216,12 +240,7 @@ static void bounds_pieces_lines(const pieces_function *p, double l, double u, do
     c.pieces = p;
     c.l = l;
     c.u = u;
-    c.sign = 1;
-    bounds_line_below(c, line, line + 1);
-    c.sign = -1;
-    bounds_line_below(c, line + 2, line + 3);
-    line[2] = -line[2];
-    line[3] = -line[3];
+    bounds_lines_in_middle(c, line);
 }
 
 /* Computes an interval that contains its value for every x in [l, u]. */
@@ -264,12 +283,7 @@ static void bounds_gate_lines(double lambda, double l, double u, double *line)
     c.pieces = NULL;
     c.l = l;
     c.u = u;
-    c.sign = 1;
-    bounds_line_below(c, line, line + 1);
-    c.sign = -1;
-    bounds_line_below(c, line + 2, line + 3);
-    line[2] = -line[2];
-    line[3] = -line[3];
+    bounds_lines_in_middle(c, line);
 }
 
 /* Computes an interval that contains the gate's value for every x in [l, u]. */
@@ -1495,10 +1509,10 @@ double bounds_lower_of_both(bounds_net *b, const double *c, bounds_net *other,
 /* ---- lines that are optimised for one sum of outputs ---- */
 
 /* What the optimisation knows of a node: the coefficients of the last sum, the value at the input
-   that makes it least, and of a gate its lines before, and of each line where it touches the gate
-   and Adam's two means. */
+   that makes it least, and of a gate its lines before, and of each line the place that chooses it,
+   the x where no other line is higher, and Adam's two means. */
 typedef struct {
-    double *kept, *value, *before, *touch, *mean, *square;
+    double *kept, *value, *before, *place, *top, *mean, *square;
 } bounds_tuned;
 
 static void bounds_free_tuned(bounds_tuned *t, int count)
@@ -1508,7 +1522,8 @@ static void bounds_free_tuned(bounds_tuned *t, int count)
         free(t[i].kept);
         free(t[i].value);
         free(t[i].before);
-        free(t[i].touch);
+        free(t[i].place);
+        free(t[i].top);
         free(t[i].mean);
         free(t[i].square);
     }
@@ -1530,10 +1545,11 @@ static bounds_tuned *bounds_make_tuned(const bounds_net *b)
         if (b->net->nodes[i].op != LGELU_OP_GATE)
             continue;
         t[i].before = (double *)deploy_room(4 * n, sizeof(double));
-        t[i].touch = (double *)deploy_room(2 * n, sizeof(double));
+        t[i].place = (double *)deploy_room(2 * n, sizeof(double));
+        t[i].top = (double *)deploy_room(2 * n, sizeof(double));
         t[i].mean = (double *)deploy_room(2 * n, sizeof(double));
         t[i].square = (double *)deploy_room(2 * n, sizeof(double));
-        good = good && t[i].before && t[i].touch && t[i].mean && t[i].square;
+        good = good && t[i].before && t[i].place && t[i].top && t[i].mean && t[i].square;
         if (good)
             memcpy(t[i].before, b->node[i].line, 4 * n * sizeof(double));
     }
@@ -1543,43 +1559,77 @@ static bounds_tuned *bounds_make_tuned(const bounds_net *b)
     return NULL;
 }
 
-/* Returns whether a line of element k of gate i may have any slope: not those of a gate that is a
-   line itself over its interval, nor the upper one of a ReLU, which is the best there is. */
-static int bounds_may_turn(const bounds_net *b, int i, size_t k, int upper)
+/* Prepares the curve below which a line of element k of gate i is. Returns the turn of its lines
+   (see bounds_line_below): as wide as the interval, unless one tangent belongs to each place. */
+static double bounds_curve_of(const bounds_net *b, int i, size_t k, int upper, pieces_function *p,
+                              bounds_curve *c)
 {
     const bounds_node *x = b->node + b->net->nodes[i].input[0];
-    pieces_function p;
-    const double lambda = bounds_gate_of(b, i, k, &p);
-    if (!(lambda > 0))
-        return bounds_pieces_bends(&p, x->lo[k], x->hi[k]);
-    if (lambda > 1e30)
-        return !upper && x->lo[k] < 0 && x->hi[k] > 0;
-    return x->lo[k] * lambda <= 40 && x->hi[k] * lambda >= -40 && x->lo[k] < x->hi[k];
+    c->lambda = bounds_gate_of(b, i, k, p);
+    c->pieces = c->lambda > 0 ? NULL : p;
+    c->sign = upper ? -1 : 1;
+    c->l = x->lo[k];
+    c->u = x->hi[k];
+    return bounds_bends(c) ? 0 : c->u - c->l;
 }
 
-/* Gives a line of element k of gate i this slope, as near as it may be, with the offset that makes
-   it a bound, and stores where it touches the gate. */
-static void bounds_turn(bounds_net *b, bounds_tuned *t, int i, size_t k, int upper, double slope)
+/* Returns whether a line of element k of gate i may be another one: not those of a gate that is a
+   line itself over its interval, nor the upper one of a ReLU or a chord, which are the best there
+   are. */
+static int bounds_may_move(const bounds_net *b, int i, size_t k, int upper)
 {
-    const bounds_node *x = b->node + b->net->nodes[i].input[0];
     pieces_function p;
-    const double lambda = bounds_gate_of(b, i, k, &p);
-    double *line = b->node[i].line + 4 * k + 2 * upper, *touch = t[i].touch + 2 * k + upper;
-    double least, most;
     bounds_curve c;
-    if (lambda > 1e30) {
-        line[0] = bounds_min(bounds_max(slope, 0), 1);
-        *touch = 0;
+    bounds_curve_of(b, i, k, upper, &p, &c);
+    if (c.pieces)
+        return bounds_pieces_bends(&p, c.l, c.u);
+    if (c.lambda > 1e30)
+        return !upper && c.l < 0 && c.u > 0;
+    return c.l * c.lambda <= 40 && c.u * c.lambda >= -40 && c.l < c.u && bounds_bends(&c) >= 0;
+}
+
+/* Finds the place that chooses a line of element k of gate i as it is. The lower line of a ReLU is
+   chosen by its slope, and all of them touch it at 0. */
+static void bounds_find_place(const bounds_net *b, bounds_tuned *t, int i, size_t k, int upper)
+{
+    const size_t at = 2 * k + (size_t)upper;
+    const double slope = b->node[i].line[2 * at];
+    pieces_function p;
+    bounds_curve c;
+    double least, most;
+    const double turn = bounds_curve_of(b, i, k, upper, &p, &c);
+    if (c.lambda > 1e30) {
+        t[i].place[at] = slope;
+        t[i].top[at] = 0;
         return;
     }
-    c.lambda = lambda;
-    c.l = x->lo[k];
-    c.u = x->hi[k];
-    c.sign = upper ? -1 : 1;
-    c.pieces = lambda > 0 ? NULL : &p;
-    bounds_slopes(&c, &least, &most);
-    line[0] = bounds_min(bounds_max(slope, least), most);
-    line[1] = bounds_min_above_slope(&c, c.sign * line[0], 48, touch) - bounds_curve_error(&c);
+    t[i].place[at] = t[i].top[at] = 0.5 * (c.l + c.u);
+    if (turn > 0) {
+        bounds_slopes(&c, &least, &most);
+        if (most > least)
+            t[i].place[at] += turn * (c.sign * slope - least) / (most - least);
+    }
+}
+
+/* Changes the place that chooses a line of element k of gate i by this fraction of its range, yet
+   not so far that the line would be highest beyond x, and finds the line. */
+static void bounds_move(bounds_net *b, bounds_tuned *t, int i, size_t k, int upper, double fraction,
+                        double x)
+{
+    const size_t at = 2 * k + (size_t)upper;
+    double *line = b->node[i].line + 2 * at, *place = t[i].place + at, change;
+    const double far = fabs(x - t[i].top[at]);
+    pieces_function p;
+    bounds_curve c;
+    const double turn = bounds_curve_of(b, i, k, upper, &p, &c);
+    if (c.lambda > 1e30) {
+        *place = line[0] = bounds_min(bounds_max(*place + fraction, 0), 1);
+        return;
+    }
+    change = bounds_max(-far, bounds_min(far, fraction * (c.u - c.l + turn)));
+    *place = bounds_min(bounds_max(*place + change, c.l), c.u + turn);
+    t[i].top[at] = bounds_line_below(&c, *place, turn, line, line + 1);
+    line[0] *= c.sign;
     line[1] *= c.sign;
 }
 
@@ -1682,8 +1732,9 @@ static void bounds_worst_values(const bounds_net *b, bounds_tuned *t)
 }
 
 /* One step of Adam upwards for each line that the last bound used, with β 0.9 and 0.99. With the
-   line s·x + t(s) and a coefficient a, the bound's derivative by s is a·(x - where the line touches
-   the gate). */
+   line s·x + t(s) and a coefficient a, the bound's derivative by s is a·(x - top), where the line
+   is the highest one at `top`: the best line for this x is the highest one at x. The slope of a
+   lower line grows with its place and that of an upper one falls, and a < 0 for these. */
 static void bounds_step(bounds_net *b, bounds_tuned *t, int step, double rate)
 {
     double mean_left = 1, square_left = 1;
@@ -1699,18 +1750,33 @@ static void bounds_step(bounds_net *b, bounds_tuned *t, int step, double rate)
         if (!b->needed[i] || node->op != LGELU_OP_GATE)
             continue;
         for (k = 0; k < b->node[i].n; k++) {
-            const double a = t[i].kept[k];
+            const double a = t[i].kept[k], x = t[node->input[0]].value[k];
             const int upper = a < 0;
             const size_t at = 2 * k + (size_t)upper;
-            double slope, change;
-            if (!(fabs(a) > 0) || !bounds_may_turn(b, i, k, upper))
+            double uphill, change;
+            if (!(fabs(a) > 0) || !bounds_may_move(b, i, k, upper))
                 continue;
-            slope = a * (t[node->input[0]].value[k] - t[i].touch[at]);
-            t[i].mean[at] = fma(0.1, slope - t[i].mean[at], t[i].mean[at]);
-            t[i].square[at] = fma(0.01, fma(slope, slope, -t[i].square[at]), t[i].square[at]);
+            uphill = fabs(a) * (x - t[i].top[at]);
+            t[i].mean[at] = fma(0.1, uphill - t[i].mean[at], t[i].mean[at]);
+            t[i].square[at] = fma(0.01, fma(uphill, uphill, -t[i].square[at]), t[i].square[at]);
             change = rate * t[i].mean[at] / (1 - mean_left)
                      / (sqrt(t[i].square[at] / (1 - square_left)) + 1e-12);
-            bounds_turn(b, t, i, k, upper, b->node[i].line[2 * at] + change);
+            bounds_move(b, t, i, k, upper, change, x);
+        }
+    }
+}
+
+/* Finds the places of all lines that may be other ones, before the first step. */
+static void bounds_find_places(const bounds_net *b, bounds_tuned *t)
+{
+    size_t k;
+    int i, upper;
+    for (i = 0; i <= b->output; i++) {
+        for (k = 0; t[i].place && k < b->node[i].n; k++) {
+            for (upper = 0; upper < 2; upper++) {
+                if (bounds_may_move(b, i, k, upper))
+                    bounds_find_place(b, t, i, k, upper);
+            }
         }
     }
 }
@@ -1719,21 +1785,15 @@ double bounds_lower_optimised(bounds_net *b, const double *c, double enough, int
 {
     double best = bounds_lower(b, c), rate = 0.2, **kept;
     bounds_tuned *t;
-    size_t k;
     int i, step;
     if (best > enough || steps < 1 || b->how != BOUNDS_LINEAR || b->soft)
         return best;
     t = bounds_make_tuned(b);
     kept = (double **)deploy_room((size_t)b->net->count, sizeof *kept);
-    for (i = 0; i <= b->output && t && kept; i++) {
+    for (i = 0; i <= b->output && t && kept; i++)
         kept[i] = t[i].kept;
-        for (k = 0; k < b->node[i].n && t[i].before; k++) {
-            for (step = 0; step < 2; step++) {
-                if (bounds_may_turn(b, i, k, step))
-                    bounds_turn(b, t, i, k, step, b->node[i].line[4 * k + 2 * (size_t)step]);
-            }
-        }
-    }
+    if (t && kept)
+        bounds_find_places(b, t);
     for (step = 1; step <= steps && !(best > enough) && t && kept; step++) {
         for (i = 0; i <= b->output; i++) {
             if (kept[i])

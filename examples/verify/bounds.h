@@ -100,10 +100,13 @@ double bounds_lower_line(bounds_net *b, const double *c, double *a);
 double bounds_lower_of_both(bounds_net *b, const double *c, bounds_net *other,
                             const double *other_c);
 
-/* Returns what bounds_lower does, or more: the lines of all gates are turned, by up to `steps`
-   steps of Adam, until the bound of this sum exceeds `enough` (the idea: Xu et al. 2021, α-CROWN,
-   arXiv 2011.13824; the bounds of the gates' inputs stay those of bounds_run). Any slope is sound,
-   for ReLU and λ-GELU alike. By intervals this is bounds_lower. */
+/* Returns what bounds_lower does, or more: the lines of all gates are replaced by others, in up to
+   `steps` steps of Adam, until the bound of this sum exceeds `enough` (the idea: Xu et al. 2021,
+   α-CROWN, arXiv 2011.13824; the bounds of the gates' inputs stay those of bounds_run). What is
+   learned of a line is where it is the highest line below the gate (or the lowest above it), and
+   at a kink also its slope: steps that change slopes alone lose more at all the gates whose best
+   line is a chord than they gain at the others. Any line that is tried is sound, for ReLU, several
+   ReLUs and λ-GELU alike. By intervals this is bounds_lower. */
 double bounds_lower_optimised(bounds_net *b, const double *c, double enough, int steps);
 
 /* Returns how many inputs of gates may be below and above 0, or a kink of a gate of several ReLUs;
