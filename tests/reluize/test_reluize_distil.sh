@@ -26,7 +26,7 @@ else
     [ ! -s $out/part.txt ]
     verdict $? "an interrupted run leaves its state and prints no report"
     cp $out/part.onnx.distil $out/other.onnx.distil
-    OMP_NUM_THREADS=2 $run --distil-rate 0.001 -o $out/other.onnx > $out/other.txt 2> $out/other.err
+    OMP_NUM_THREADS=2 $run --rate 0.001 -o $out/other.onnx > $out/other.txt 2> $out/other.err
     grep -q 'the state of another run' $out/other.err && ! cmp -s $out/whole.onnx $out/other.onnx
     verdict $? "a run at another rate does not continue it" "$(tail -n 1 $out/other.err)"
     OMP_NUM_THREADS=2 $run -o $out/part.onnx > $out/part.txt 2> $out/part.err

@@ -9,6 +9,18 @@ onnx=$(python_with onnx)
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 $CC $RELUIZE $IMPLEMENTATION -o $out/reluize -lm || exit 1
+
+# ---- help: a screen that names every option, and all of it ----
+$out/reluize --help > $out/help && $out/reluize --help all > $out/all
+awk '{ if (length($0) > 100) exit 1 } END { exit !(NR > 20 && NR <= 50) }' $out/help
+verdict $? "--help is one screen" "$(wc $out/help)"
+sed -n 's/^    { "\(--*[a-z0-9-]*\)",.*/\1/p' ../examples/reluize/app/reluize.c | grep -v '^--distil-rate$' > $out/options
+unnamed=$(while read -r name; do for text in help all; do grep -q -e "$name\b" $out/$text || echo "$name in $text"; done; done < $out/options)
+[ $(wc -l < $out/options) -gt 35 ] && [ -z "$unnamed" ]
+verdict $? "--help and --help all name each option" "$(wc -l < $out/options) options; missing: $unnamed"
+code=2 refused 'OUT.onnx; -o is missing' $out/reluize any.onnx --data any
+code=2 refused '--minute: no such option; is it --minutes?' $out/reluize any.onnx --data any -o $out/no.onnx --minute 3
+code=2 refused '--rate is for --minutes, --steps and --epochs' $out/reluize any.onnx --data any -o $out/no.onnx --rate 0.01
 if [ -z "$onnx" ]; then echo "skip what reluize scores: $no_onnx"; exit 0; fi
 $onnx tools/reluize_outputs.py $out || exit 1
 

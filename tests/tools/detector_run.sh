@@ -2,7 +2,7 @@
 # detector_run.sh MODEL.onnx PHOTOS MINUTES OUT [OPTION...]: converts a YOLOX detector to ReLU, trains it for so many minutes towards the
 # original without labels, and prints the run, the boxes that the conversion and the trained file have in common with the original, and
 # their precision. PHOTOS has folders of photographs without labels, and `labelled` with `labelled.json` (COCO's form), which nothing is
-# trained with. OUT: a folder to write to. OPTION: of reluize: --line, --train-size 320, --distil-rate. PYTHON has NumPy and Pillow.
+# trained with. OUT: a folder to write to. OPTION: of reluize: --line, --train-size 320, --rate. PYTHON has NumPy and Pillow.
 #
 #     sh tests/tools/detector_run.sh yolox_nano.onnx photos 60 run --train-size 320
 # shellcheck disable=SC1091,SC2154

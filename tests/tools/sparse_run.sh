@@ -25,7 +25,7 @@ convert()
     [ -e "$to.txt" ] || { "$reluize" "$out/$net.onnx" --data "$out/$net.npy" --samples 256 -o "$to.onnx" "$@" > "$to.part" && mv "$to.part" "$to.txt"; }
 }
 convert closed
-convert distilled --steps "${DISTIL:-2000}" ${RATE:+--distil-rate "$RATE"}
-convert cold --cold --steps "${DISTIL:-2000}" ${RATE:+--distil-rate "$RATE"}
+convert distilled --steps "${DISTIL:-2000}" ${RATE:+--rate "$RATE"}
+convert cold --cold --steps "${DISTIL:-2000}" ${RATE:+--rate "$RATE"}
 "$tests/build/sparse_table" "$net" "$text" "${WINDOWS:-0}" "${ROUNDS:-20}" "$out/$net.onnx" "cold swap, distilled=$out/$net.cold.onnx" \
     "closed form=$out/$net.closed.onnx" "distilled=$out/$net.distilled.onnx"

@@ -146,8 +146,58 @@ const char *advice(advice_about what)
 
 reluize_options option = RELUIZE_DEFAULTS;
 
+/* The rate of --epochs unless one is given. */
+#define TUNE_RATE 3e-4
+
+/* The screen of --help: every option, by what it is for. */
 static const char usage[] =
+    "usage: reluize MODEL.onnx --data WHERE -o OUT.onnx [options]\n"
+    "Writes MODEL.onnx with ReLU in place of its smooth gates (GELU, SiLU, Hardswish, ...), refits the\n"
+    "matrices behind them to inputs without labels, and reports what changed.\n"
+    "`reluize --help all` says of each option what it takes, and its default.\n"
+    "\n"
+    "inputs\n"
+    "  --data WHERE        a folder of images, IDX files or CIFAR batches; FILE.csv; FILE.npy; a text\n"
+    "  --data NAME=WHERE   the same, for each of several inputs\n"
+    "  --mean A --std B    pixels are (pixel / 255 - A) / B, as the network was trained\n"
+    "  --standard          these from the data\n"
+    "  --raw               pixels are 0 to 255\n"
+    "  --size A[,B]        sizes that the file leaves open\n"
+    "  --vocabulary FILE   the words of a network that reads text\n"
+    "  --samples N         how many training samples are used\n"
+    "what is compared with the original\n"
+    "  --labels FILE.npy   classes or targets, for --data FILE.npy\n"
+    "  --output NAME       another output, or an inner value\n"
+    "  --class-axis N      the dimension of its classes; none: it has no classes\n"
+    "  --kept C,T          the rows that a detector keeps\n"
+    "how many ReLUs take a gate's place (one, which is fitted)\n"
+    "  --line              one, and a linear term: nearer, at the price of a PRelu\n"
+    "  --relus K           K, and a linear term; --no-line: without it\n"
+    "  --average A         A on average, more where they pay\n"
+    "  --within NATS       as few as keep the network so near\n"
+    "  --leaky             leaky ReLUs are replaced, too\n"
+    "  --cold              gates are replaced, and nothing is refitted\n"
+    "training of the result: with --minutes or --steps, without labels, or with --epochs\n"
+    "  --minutes M         towards what the original gives, for so long\n"
+    "  --steps N           the same, for so many steps\n"
+    "  --epochs N          towards the labels; --batch N: samples of a step; --rival: a cold swap, too\n"
+    "  --rate R            the largest rate of whichever it is\n"
+    "  --augment           other images made of the images; --train-size A[,B]: smaller ones\n"
+    "further files\n"
+    "  --int8 OUT8.onnx    in 8 bits; --bits 4: weights of 4; --int8-before FILE: the original\n"
+    "  --c OUT.c           as C in floats; --c8 OUT8.c: as C in 8 bits; --h: with headers\n"
+    "  --report FILE       the report; as JSON if the name ends in .json\n"
+    "the run\n"
+    "  --biases            the report also has what a correction of biases alone gives\n"
+    "  --strict            it fails if a smooth function stays\n"
+    "  --memory GB         the most that it may use\n"
+    "  --early SECONDS     when the nearest network so far is written\n"
+    "  --seed N            of the order of samples\n"
+    "  --quiet             no lines of progress\n";
+
+static const char usage_all[] =
     "usage: reluize MODEL.onnx --data WHERE -o OUT.onnx [options]\n\n"
+    "inputs\n"
     "  --data WHERE       the data to convert and to measure with, with labels or without, one of\n"
     "                     a folder of images with train/CLASS/* and test/CLASS/*, or CLASS/* alone, or images\n"
     "                     alone (every fifth is then for the test), resized to the network's input\n"
@@ -162,72 +212,83 @@ static const char usage[] =
     "                     network that predicts each next token, a text\n"
     "  --data NAME=WHERE  the same for the input NAME of a model with several inputs; an array of exactly\n"
     "                     the shape that the file declares is given to every run\n"
+    "  --mean A[,B,C]     what the network was trained with, for each channel: (pixel / 255 - mean) / std (0)\n"
+    "  --std A[,B,C]      (1)\n"
+    "  --standard         instead, scale images or the columns of a table to mean 0 and deviation 1\n"
+    "  --raw              pixels are 0 to 255, not divided by 255 first\n"
+    "  --size A[,B]       rows and columns of images, or tokens of a sample, where the file leaves them open\n"
+    "  --vocabulary FILE  the tokens, one in a line, in the order of their ids, as in BERT's vocab.txt\n"
+    "  --samples N        use only N training samples (4096 for the conversion, all for --epochs)\n\n"
+    "what is compared with the original\n"
     "  --labels FILE.npy  classes or targets (samples, ...), one for each row of the output, or targets in its\n"
     "                     shape\n"
-    "  -o OUT.onnx        the ReLU network to write\n"
+    "  --output NAME      the output that is scored (the first one), or any value inside of the model, such as\n"
+    "                     the boxes before a non-maximum suppression\n"
+    "  --class-axis N     the dimension of the output whose largest value is the prediction (found); none:\n"
+    "                     its values are no classes\n"
+    "  --kept C,T         of a detector: how many of the rows whose column C (0, 1, ...) is above T, before\n"
+    "                     or after, are above T in both; --within is then the part that may be lost\n\n"
+    "how near, by how many ReLUs\n"
+    "  --line             one ReLU and a term that is linear in the gate's input: a PRelu where the matrix\n"
+    "                     before the gate can take its kink and slope, else an Add and a Mul beside the ReLU\n"
     "  --relus K          K ReLUs in place of each gate, 1 to 14: nearer to the original, and larger (1)\n"
     "  --average A        A ReLUs a gate on average, more where they pay: 1 to 14, at most 6 a gate, or what\n"
     "                     --relus says\n"
     "  --within NATS      the fewest ReLUs by layer with which the divergence from the original stays below\n"
     "                     NATS on held-out samples; at most 6 a gate, or what --relus says. Of outputs\n"
     "                     without classes: the mean change beside their deviation\n"
-    "  --line             one ReLU and a term that is linear in the gate's input: a PRelu where the matrix\n"
-    "                     before the gate can take its kink and slope, else an Add and a Mul beside the ReLU\n"
     "  --no-line          several ReLUs alone. Without this, they have such a term: no ReLU in the file, an\n"
     "                     Add and a Mul\n"
     "  --leaky            replace leaky ReLUs (LeakyRelu, PRelu), too: by ReLU, or, with --relus 2 or more,\n"
     "                     by one ReLU and a linear term, which are the same function\n"
-    "  --samples N        use only N training samples (4096 for the conversion, all for --epochs)\n"
-    "  --memory GB        most memory of the conversion, in units of 10^9 bytes; beyond it fewer samples are used\n"
-    "  --strict           fail if a smooth function stays that ReLU cannot replace\n"
-    "  --size A[,B]       rows and columns of images, or tokens of a sample, where the file leaves them open\n"
-    "  --class-axis N     the dimension of the output whose largest value is the prediction (found); none:\n"
-    "                     its values are no classes\n"
-    "  --kept C,T         of a detector: how many of the rows whose column C (0, 1, ...) is above T, before\n"
-    "                     or after, are above T in both; --within is then the part that may be lost\n"
-    "  --output NAME      the output that is scored (the first one), or any value inside of the model, such as\n"
-    "                     the boxes before a non-maximum suppression\n"
-    "  --early SECONDS    after so much processor time, write the nearest network so far to OUT.onnx; each\n"
-    "                     nearer one replaces it, and the last one at the end (20)\n"
-    "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
-    "  --biases           also report what a correction of biases alone gives; it takes as long as the refit\n"
-    "  --cold             replace gates and refit nothing: what a conversion is compared with\n"
-    "  --quiet            no lines of progress\n";
+    "  --cold             replace gates and refit nothing: what a conversion is compared with\n\n";
 
-static const char usage_data[] =
-    "  --vocabulary FILE  the tokens, one in a line, in the order of their ids, as in BERT's vocab.txt\n"
-    "  --mean A[,B,C]     what the network was trained with, for each channel: (pixel / 255 - mean) / std (0)\n"
-    "  --std A[,B,C]      (1)\n"
-    "  --raw              pixels are 0 to 255, not divided by 255 first\n"
-    "  --standard         instead, scale images or the columns of a table to mean 0 and deviation 1\n"
-    "  --seed N           of the order of samples (1)\n\n";
-
-static const char usage_distil[] =
-    "training, of the nearest conversion:\n"
+static const char usage_training[] =
+    "training, of the nearest conversion, one of\n"
     "  --minutes M        train the ReLU network for M minutes towards what the original gives for the\n"
     "                     training samples, without labels (0). Ctrl-C ends it; the same command continues\n"
     "  --steps N          the same for N steps, which give the same bits on any number of threads\n"
     "  --epochs N         instead, learn the labels of the training samples, so many times each (0)\n"
-    "  --rival            with --epochs, also train a cold swap so\n"
-    "  --batch N          with --epochs, samples of a step (64)\n"
-    "  --rate R           with --epochs, the largest rate (0.0003)\n"
+    "with\n"
+    "  --rate R           the largest rate. Of --minutes and --steps: the part of its deviation by which an\n"
+    "                     output of a matrix changes in a step (0.0003 to 0.003, by how far these outputs are\n"
+    "                     from the original's). Of --epochs, a much larger or smaller one may be right (0.0003)\n"
     "  --augment          train with other images made of the images: mirrored, scaled, moved and, without\n"
     "                     labels, mixed\n"
     "  --train-size A[,B] with --augment: rows and columns of these images, smaller ones being faster\n"
-    "  --distil-rate R    the largest rate of --minutes and --steps: the part of its deviation by which an\n"
-    "                     output of a matrix changes in a step (0.0003 to 0.003, by how far these outputs are\n"
-    "                     from the original's)\n\n";
+    "  --batch N          with --epochs, samples of a step (64)\n"
+    "  --rival            with --epochs, also train a cold swap so\n\n";
 
-static const char usage_int8[] =
-    "in 8 bits:\n"
+static const char usage_files[] =
+    "in 8 bits\n"
     "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear, and report what\n"
     "                     the original loses in 8 bits\n"
     "  --int8-before FILE also write the original in 8 bits\n"
     "  --bits N           bits of the weights of --int8: 8, or 4 (8)\n\n"
-    "as C files that need no library, for one sample (as many as the model fixes):\n"
+    "as C files that need no library, for one sample (as many as the model fixes)\n"
     "  --c NAME.c         in floats, with the bits of the evaluator; NAME becomes the name of its function\n"
     "  --c8 NAME.c        in 8 bits, without floats, for microcontrollers: what --int8 writes\n"
-    "  --h                with --c or --c8: also a header NAME.h with the declarations\n";
+    "  --h                with --c or --c8: also a header NAME.h with the declarations\n\n"
+    "the run and its report\n"
+    "  -o OUT.onnx        the ReLU network to write\n"
+    "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
+    "  --biases           also report what a correction of biases alone gives; it takes as long as the refit\n"
+    "  --strict           fail if a smooth function stays that ReLU cannot replace\n"
+    "  --memory GB        most memory of the conversion, in units of 10^9 bytes; beyond it fewer samples are used\n"
+    "  --early SECONDS    after so much processor time, write the nearest network so far to OUT.onnx; each\n"
+    "                     nearer one replaces it, and the last one at the end (20)\n"
+    "  --seed N           of the order of samples (1)\n"
+    "  --quiet            no lines of progress\n";
+
+/* Prints the screen of --help, or, with `all`, what each option takes. */
+static int show_help(int all)
+{
+    if (!all)
+        return fputs(usage, stdout) < 0;
+    fputs(usage_all, stdout);
+    fputs(usage_training, stdout);
+    return fputs(usage_files, stdout) < 0;
+}
 
 static int parse_number(const char *name, const char *text, double least, double most, double *x)
 {
@@ -330,94 +391,133 @@ static int parse_data(const char *text)
     return 0;
 }
 
-static const char **text_option(const char *name)
+static int parse_class_axis(const char *text)
 {
-    return !strcmp(name, "--labels")        ? &option.labels
-           : !strcmp(name, "--vocabulary")  ? &option.vocabulary
-           : !strcmp(name, "--c")           ? &option.c
-           : !strcmp(name, "--c8")          ? &option.c8
-           : !strcmp(name, "-o")            ? &option.out
-           : !strcmp(name, "--int8")        ? &option.int8
-           : !strcmp(name, "--int8-before") ? &option.int8_before
-           : !strcmp(name, "--report")      ? &option.report
-           : !strcmp(name, "--output")      ? &option.output
-                                            : NULL;
+    if (strcmp(text, "none"))
+        return parse_whole("--class-axis", text, 1, 11, &option.class_axis);
+    option.class_axis = NO_CLASSES;
+    return 0;
 }
 
-static int *flag_option(const char *name)
+static int parse_mean(const char *text)
 {
-    return !strcmp(name, "--standard")  ? &option.standard
-           : !strcmp(name, "--rival")   ? &option.rival
-           : !strcmp(name, "--h")       ? &option.headers
-           : !strcmp(name, "--strict")  ? &option.strict
-           : !strcmp(name, "--quiet")   ? &option.quiet
-           : !strcmp(name, "--raw")     ? &option.raw
-           : !strcmp(name, "--biases")  ? &option.biases
-           : !strcmp(name, "--cold")    ? &option.cold
-           : !strcmp(name, "--line")    ? &option.line
-           : !strcmp(name, "--no-line") ? &option.no_line
-           : !strcmp(name, "--leaky")   ? &option.leaky
-           : !strcmp(name, "--augment") ? &option.augment
-                                        : NULL;
-}
-
-/* Parses an option whose value is a number: 0, 1 after an error, -1 if there is no such option. */
-static int number_option(const char *name, const char *value)
-{
-    static const struct {
-        const char *name;
-        long *value;
-        double least, most;
-    } whole[] = {
-        { "--epochs", &option.epochs, 0, 1e9 },   { "--steps", &option.steps, 0, 1e9 },
-        { "--batch", &option.batch, 2, 65536 },   { "--seed", &option.seed, 0, 1e9 },
-        { "--samples", &option.samples, 8, 1e9 }, { "--relus", &option.relus, 1, 14 },
-        { "--bits", &option.bits, 4, 8 },         { "--class-axis", &option.class_axis, 1, 11 }
-    };
-    static const struct {
-        const char *name;
-        double *value;
-        double least, most;
-    } real[] = { { "--rate", &option.rate, 1e-9, 10 },
-                 { "--minutes", &option.minutes, 0, 1e5 },
-                 { "--distil-rate", &option.distil_rate, 1e-9, 1 },
-                 { "--memory", &option.memory, 1e-3, 1e6 },
-                 { "--within", &option.within, 1e-9, 100 },
-                 { "--average", &option.average, 1, 14 },
-                 { "--early", &option.early, 0, 1e9 } };
-    const int mean = !strcmp(name, "--mean"), std = !strcmp(name, "--std"),
-              train = !strcmp(name, "--train-size"), size = train || !strcmp(name, "--size"),
-              data = !strcmp(name, "--data"), kept = !strcmp(name, "--kept");
-    size_t k;
-    if (value && !strcmp(name, "--class-axis") && !strcmp(value, "none")) {
-        option.class_axis = NO_CLASSES;
-        return 0;
-    }
-    for (k = 0; k < sizeof whole / sizeof *whole; k++) {
-        if (!strcmp(name, whole[k].name)) {
-            return value ? parse_whole(name, value, whole[k].least, whole[k].most, whole[k].value)
-                         : fail("%s: its value is missing", name);
-        }
-    }
-    for (k = 0; k < sizeof real / sizeof *real; k++) {
-        if (!strcmp(name, real[k].name)) {
-            return value ? parse_number(name, value, real[k].least, real[k].most, real[k].value)
-                         : fail("%s: its value is missing", name);
-        }
-    }
-    if (!mean && !std && !size && !data && !kept)
-        return -1;
-    if (!value)
-        return fail("%s: its value is missing", name);
-    if (data)
-        return parse_data(value);
-    if (kept)
-        return parse_kept(value);
-    if (size)
-        return parse_size(name, value, train ? option.train_size : option.size);
     option.normalised = 1;
-    return mean ? parse_channels(name, value, -1e6, option.mean)
-                : parse_channels(name, value, 1e-9, option.std);
+    return parse_channels("--mean", text, -1e6, option.mean);
+}
+
+static int parse_std(const char *text)
+{
+    option.normalised = 1;
+    return parse_channels("--std", text, 1e-9, option.std);
+}
+
+static int parse_open_size(const char *text) { return parse_size("--size", text, option.size); }
+
+static int parse_train_size(const char *text)
+{
+    return parse_size("--train-size", text, option.train_size);
+}
+
+/* An option, and one of: what it sets to 1, or to its value; what parses its value. */
+typedef struct {
+    const char *name;
+    int *flag;
+    const char **text;
+    long *whole;
+    double *real;
+    int (*parse)(const char *text);
+    double least, most; /* of a number */
+} option_row;
+
+/* clang-format off */
+static const option_row option_rows[] = {
+    { "--data",        .parse = parse_data },
+    { "--mean",        .parse = parse_mean },
+    { "--std",         .parse = parse_std },
+    { "--standard",    .flag = &option.standard },
+    { "--raw",         .flag = &option.raw },
+    { "--size",        .parse = parse_open_size },
+    { "--vocabulary",  .text = &option.vocabulary },
+    { "--samples",     .whole = &option.samples, .least = 8, .most = 1e9 },
+    { "--labels",      .text = &option.labels },
+    { "--output",      .text = &option.output },
+    { "--class-axis",  .parse = parse_class_axis },
+    { "--kept",        .parse = parse_kept },
+    { "--line",        .flag = &option.line },
+    { "--relus",       .whole = &option.relus, .least = 1, .most = 14 },
+    { "--average",     .real = &option.average, .least = 1, .most = 14 },
+    { "--within",      .real = &option.within, .least = 1e-9, .most = 100 },
+    { "--no-line",     .flag = &option.no_line },
+    { "--leaky",       .flag = &option.leaky },
+    { "--cold",        .flag = &option.cold },
+    { "--minutes",     .real = &option.minutes, .least = 0, .most = 1e5 },
+    { "--steps",       .whole = &option.steps, .least = 0, .most = 1e9 },
+    { "--epochs",      .whole = &option.epochs, .least = 0, .most = 1e9 },
+    { "--rate",        .real = &option.rate, .least = 1e-9, .most = 10 },
+    { "--augment",     .flag = &option.augment },
+    { "--train-size",  .parse = parse_train_size },
+    { "--batch",       .whole = &option.batch, .least = 2, .most = 65536 },
+    { "--rival",       .flag = &option.rival },
+    { "--int8",        .text = &option.int8 },
+    { "--int8-before", .text = &option.int8_before },
+    { "--bits",        .whole = &option.bits, .least = 4, .most = 8 },
+    { "--c",           .text = &option.c },
+    { "--c8",          .text = &option.c8 },
+    { "--h",           .flag = &option.headers },
+    { "-o",            .text = &option.out },
+    { "--report",      .text = &option.report },
+    { "--biases",      .flag = &option.biases },
+    { "--strict",      .flag = &option.strict },
+    { "--memory",      .real = &option.memory, .least = 1e-3, .most = 1e6 },
+    { "--early",       .real = &option.early, .least = 0, .most = 1e9 },
+    { "--seed",        .whole = &option.seed, .least = 0, .most = 1e9 },
+    { "--quiet",       .flag = &option.quiet },
+    /* the name of --rate for --minutes and --steps, when it was for --epochs alone */
+    { "--distil-rate", .real = &option.rate, .least = 1e-9, .most = 10 }
+};
+/* clang-format on */
+
+enum { OPTION_ROWS = sizeof option_rows / sizeof *option_rows };
+
+/* Returns the row of an option, or NULL. */
+static const option_row *find_option(const char *name)
+{
+    int k;
+    for (k = 0; k < OPTION_ROWS; k++) {
+        if (!strcmp(name, option_rows[k].name))
+            return option_rows + k;
+    }
+    return NULL;
+}
+
+/* Reports an option that there is not, and one whose name begins so. */
+static int fail_option(const char *name)
+{
+    const size_t n = strlen(name);
+    int k;
+    if (strchr(name, '='))
+        return fail("%s: an option and its value are two arguments, without '='", name);
+    for (k = 0; k < OPTION_ROWS && n > 2; k++) {
+        if (!strncmp(name, option_rows[k].name, n))
+            return fail("%s: no such option; is it %s? --help lists them", name,
+                        option_rows[k].name);
+    }
+    return fail("%s: no such option; --help lists them", name);
+}
+
+/* Takes the value of an option. */
+static int take_value(const option_row *row, const char *value)
+{
+    if (!value)
+        return fail("%s: its value is missing", row->name);
+    if (row->parse)
+        return row->parse(value);
+    if (row->whole)
+        return parse_whole(row->name, value, row->least, row->most, row->whole);
+    if (row->real)
+        return parse_number(row->name, value, row->least, row->most, row->real);
+    *row->text = value;
+    return 0;
 }
 
 int name_of_function(char name[C_NAME], const char *path)
@@ -457,6 +557,37 @@ static int check_c_files(void)
     return 0;
 }
 
+/* Returns what of the three necessary arguments was not given. */
+static const char *missing_argument(void)
+{
+    if (!option.model)
+        return "the model";
+    return option.inputs ? "-o" : "--data";
+}
+
+/* Checks the options of training, and finds the rate. */
+static int check_training(void)
+{
+    const int distils = option.minutes > 0 || option.steps;
+    if (option.epochs && distils)
+        return fail("--epochs trains with labels, --minutes and --steps without: give one of them");
+    if ((option.augment || option.train_size[0]) && !distils && !option.epochs)
+        return fail("--augment and --train-size are for --minutes, --steps and --epochs");
+    if (option.rate > 0 && !distils && !option.epochs)
+        return fail("--rate is for --minutes, --steps and --epochs");
+    if (option.rate > 1 && distils)
+        return fail("--rate %g: with --minutes and --steps, expected at most 1", option.rate);
+    if (option.rival && !option.epochs)
+        return fail("--rival requires --epochs");
+    if (option.train_size[0] && !option.augment)
+        return fail("--train-size requires --augment");
+    if (distils)
+        option.distil_rate = option.rate;
+    else if (!(option.rate > 0))
+        option.rate = TUNE_RATE;
+    return 0;
+}
+
 static int check_options(void)
 {
     const char *const file[] = { option.out, option.int8, option.int8_before, option.report,
@@ -464,7 +595,8 @@ static int check_options(void)
     const int files = (int)(sizeof file / sizeof *file);
     int i, k;
     if (!option.model || !option.inputs || !option.out)
-        return fail("a model, --data and -o are needed; see --help");
+        return fail("expected MODEL.onnx --data WHERE -o OUT.onnx; %s is missing (--help: more)",
+                    missing_argument());
     if (check_c_files())
         return 1;
     for (i = 0; i < files; i++) {
@@ -490,45 +622,27 @@ static int check_options(void)
         return fail("--line and --no-line: give one of them");
     if (option.normalised && option.standard)
         return fail("--standard takes the place of --mean and --std");
-    if (option.epochs && (option.minutes > 0 || option.steps))
-        return fail("--epochs trains with labels, --minutes and --steps without: give one of them");
-    if ((option.augment || option.train_size[0])
-        && !(option.minutes > 0 || option.steps || option.epochs))
-        return fail("--augment and --train-size are for --minutes, --steps and --epochs");
-    if (option.rival && !option.epochs)
-        return fail("--rival requires --epochs");
-    if (option.train_size[0] && !option.augment)
-        return fail("--train-size requires --augment");
-    return 0;
+    return check_training();
 }
 
 static int parse_options(int argc, char **argv)
 {
     int i;
     for (i = 1; i < argc; i++) {
-        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        const char **text = text_option(name);
-        int *flag = flag_option(name), status;
-        if (flag) {
-            *flag = 1;
-        } else if (*name != '-') {
+        const char *name = argv[i];
+        const option_row *row = find_option(name);
+        if (row && row->flag) {
+            *row->flag = 1;
+        } else if (row) {
+            if (take_value(row, i + 1 < argc ? argv[i + 1] : NULL))
+                return 1;
+            i++;
+        } else if (*name == '-') {
+            return fail_option(name);
+        } else {
             if (option.model)
                 return fail("'%s': there is a model already, %s", name, option.model);
             option.model = name;
-        } else if (text) {
-            if (!value)
-                return fail("%s: its value is missing", name);
-            *text = value;
-            i++;
-        } else {
-            status = number_option(name, value);
-            if (status < 0 && strchr(name, '='))
-                return fail("%s: an option and its value are two arguments, without '='", name);
-            if (status < 0)
-                return fail("%s: no such option; --help lists them", name);
-            if (status)
-                return 1;
-            i++;
         }
     }
     return check_options();
@@ -745,13 +859,8 @@ int main(int argc, char **argv)
     /* numbers are written with a decimal point, whatever the locale was */
     setlocale(LC_NUMERIC, "C");
     for (i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            fputs(usage, stdout);
-            fputs(usage_data, stdout);
-            fputs(usage_distil, stdout);
-            fputs(usage_int8, stdout);
-            return 0;
-        }
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+            return show_help(i + 1 < argc && !strcmp(argv[i + 1], "all"));
     }
     if (parse_options(argc, argv))
         return 2;

@@ -89,8 +89,9 @@ typedef struct {
     data_option data[MOST_INPUTS];
     int inputs; /* of data */
     long epochs, batch, seed, samples, relus, class_axis, bits;
-    long kept; /* --kept: the column of the last dimension; -1: not given */
-    double rate, mean[3], std[3], memory, within, average, threshold; /* of --kept */
+    long kept;   /* --kept: the column of the last dimension; -1: not given */
+    double rate; /* of training */
+    double mean[3], std[3], memory, within, average, threshold; /* of --kept */
     double minutes, distil_rate; /* of distillation; rate 0: chosen */
     long steps;
     double early;         /* processor seconds after which the nearest network so far is written */
@@ -108,7 +109,7 @@ typedef struct {
 /* clang-format off */
 #define RELUIZE_DEFAULTS                                                                  \
     { .batch = 64, .seed = 1, .relus = 1, .class_axis = -1, .kept = -1,    \
-      .bits = 8, .rate = 3e-4, .std = { 1, 1, 1 }, .early = 20 }
+      .bits = 8, .std = { 1, 1, 1 }, .early = 20 }
 /* clang-format on */
 extern reluize_options option;
 
