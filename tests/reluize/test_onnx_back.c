@@ -561,6 +561,47 @@ static void check_depthwise(void)
     }
 }
 
+/* Windows count nothing beyond the image: an infinite weight there makes no NaN, and sums of -0
+   alone stay -0. The first channel has such a weight, the second such sums. */
+static void check_beyond(void)
+{
+    static const row edges = { "Conv", "group=2 pads=1,1,1,1", 13, { "1,2,4,9", "2,1,3,3", "2" }, 0,
+                               0 };
+    static sample in[MOST_IN];
+    const onnx_tensor *y;
+    int finite = 0, infinite = 0, negative = 0;
+    model m;
+    said[0] = 0;
+    for (int k = 0; k < MOST_IN; k++)
+        in[k] = sample_of(edges.in[k] ? edges.in[k] : "", ONNX_F32);
+    for (size_t i = 0; i < 36; i++) {
+        in[0].x[i] = 1;
+        in[0].x[36 + i] = -0.0;
+    }
+    in[1].x[0] = HUGE_VAL;
+    for (size_t i = 9; i < 18; i++)
+        in[1].x[i] = 1;
+    in[2].x[1] = -0.0;
+    m = model_of(&edges, in, ONNX_F32, NULL);
+    for (int k = 0; k < 3 && m.run; k++) {
+        const char name[2] = { (char)('a' + k), 0 };
+        onnx_run_set(m.run, onnx_graph_find(m.graph, name), tensor_of(m.run, in + k));
+    }
+    if (m.run && !onnx_run_all(m.run)) {
+        y = onnx_run_get(m.run, onnx_graph_find(m.graph, "y"));
+        for (size_t i = 0; i < 36; i++) {
+            const float v = ((const float *)y->data)[i], zero = ((const float *)y->data)[36 + i];
+            finite += (i < 9 || i % 9 == 0) && fabsf(v) < 100;
+            infinite += i > 9 && i % 9 && v > 1e38f;
+            negative += !(zero < 0 || zero > 0) && signbit(zero);
+        }
+    }
+    check(finite == 12 && infinite == 24 && negative == 36,
+          "a depthwise window counts nothing beyond the image",
+          "%d finite, %d infinite, %d times -0; %s", finite, infinite, negative, said);
+    model_end(&m);
+}
+
 /* ---- a network ---- */
 
 static const char *const weights[] = { "w1", "b1", "w2", "w3" };
@@ -866,6 +907,7 @@ int main(void)
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         check_row(rows + k);
     check_depthwise();
+    check_beyond();
     check_network();
     check_threads();
     check_group_threads();

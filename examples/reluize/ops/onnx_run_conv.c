@@ -19,6 +19,7 @@
        [6] DEFORMED      DeformConv: each tap of each output reads where a second image sends it */
 #include "onnx_whole.h"
 #include "onnx_elementary.h"
+#include <float.h>
 
 enum {
     CONV_COLUMNS = 64,    /* of P that are described at a time */
@@ -76,15 +77,13 @@ typedef struct {
     float *x; /* (images·channels, pixels) */
 } conv_padded;
 
-/* Plane `plane` of images with zeros around them, which x holds already. */
-static void onnx_conv_pad_task(size_t plane, void *user)
+/* Copies plane `plane` of images with zeros around them, which are there already. */
+static void onnx_conv_pad_plane(const conv_padded *p, size_t plane, float *to)
 {
-    const conv_padded *p = (const conv_padded *)user;
     const conv_plan *plan = p->plan;
     const int last = plan->dims - 1;
     const onnx_window *w = plan->w + last;
     const float *x = plan->x + plane * plan->x_pixels;
-    float *to = p->x + plane * p->pixels;
     const int64_t width = p->w[last].in, first = w->before > 0 ? w->before : 0;
     const int64_t end = w->before + w->in < width ? w->before + w->in : width;
     size_t row;
@@ -104,27 +103,38 @@ static void onnx_conv_pad_task(size_t plane, void *user)
     }
 }
 
+static void onnx_conv_pad_task(size_t plane, void *user)
+{
+    const conv_padded *p = (const conv_padded *)user;
+    onnx_conv_pad_plane(p, plane, p->x + plane * p->pixels);
+}
+
+/* Describes images with zeros around them. Returns whether windows read beyond those without. */
+static int onnx_conv_padded_windows(const conv_plan *plan, conv_padded *p)
+{
+    int k, beyond = 0;
+    p->plan = plan;
+    p->pixels = 1;
+    for (k = 0; k < plan->dims; k++) {
+        onnx_window *w = p->w + k;
+        *w = plan->w[k];
+        w->in = (w->out - 1) * w->stride + (w->window - 1) * w->dilation + 1;
+        w->before = w->after = 0;
+        beyond |= plan->w[k].before || w->in > plan->w[k].in;
+        p->pixels = deploy_times(p->pixels, (size_t)w->in);
+    }
+    return beyond;
+}
+
 /* Where windows read beyond the images, plan becomes that of images with zeros around them, which
    the caller frees. Returns 0 or -1. */
 static int onnx_conv_pad(onnx_call *c, conv_plan *plan, float **room)
 {
     const size_t planes = plan->images * plan->groups * plan->in;
     conv_padded p;
-    int k, beyond = 0;
     *room = NULL;
-    p.plan = plan;
-    for (k = 0; k < plan->dims; k++) {
-        onnx_window *w = p.w + k;
-        *w = plan->w[k];
-        w->in = (w->out - 1) * w->stride + (w->window - 1) * w->dilation + 1;
-        w->before = w->after = 0;
-        beyond |= plan->w[k].before || w->in > plan->w[k].in;
-    }
-    if (!beyond)
+    if (!onnx_conv_padded_windows(plan, &p))
         return 0;
-    p.pixels = 1;
-    for (k = 0; k < plan->dims; k++)
-        p.pixels = deploy_times(p.pixels, (size_t)p.w[k].in);
     *room = p.x = (float *)onnx_room(c, deploy_times(planes, p.pixels), sizeof *p.x);
     if (!p.x)
         return -1;
@@ -659,6 +669,88 @@ static void onnx_conv_depthwise_task(size_t task, void *user)
     }
 }
 
+/* Planes of two dimensions, each of which is copied with zeros around it. */
+typedef struct {
+    conv_depthwise whole; /* for planes whose weights are no numbers to multiply zeros with */
+    conv_padded padded;
+    conv_taps all; /* of the copies */
+    size_t planes, tasks, per_task;
+    float *room; /* of each task: a copy */
+} conv_planes;
+
+enum { CONV_TASKS = 32 };
+
+/* Whether the sum of a window does not change if the products of zeros beyond the image are among
+   its terms: no product is NaN, and a sum that begins with 0 is never -0. */
+static int onnx_conv_takes_zeros(const float *weight, size_t taps, float bias)
+{
+    size_t t;
+    for (t = 0; t < taps; t++) {
+        if (!(fabsf(weight[t]) <= FLT_MAX))
+            return 0;
+    }
+    return bias < 0 || bias > 0 || !signbit(bias);
+}
+
+static void onnx_conv_planes_task(size_t task, void *user)
+{
+    const conv_planes *q = (const conv_planes *)user;
+    const conv_plan *p = q->whole.plan;
+    const onnx_window *v = q->padded.w, *h = q->padded.w + 1;
+    const size_t channels = p->groups * p->out, step = (size_t)(v->stride * h->in);
+    float *copy = q->room + task * q->per_task;
+    conv_taps all = q->all;
+    size_t plane, row, t;
+    memset(copy, 0, q->per_task * sizeof *copy);
+    for (plane = task; plane < q->planes; plane += q->tasks) {
+        const size_t channel = plane % channels;
+        const float *weight = p->weight + channel * p->taps;
+        const float bias = p->bias ? p->bias[channel] : 0;
+        float *y = p->y + plane * p->pixels;
+        if (!onnx_conv_takes_zeros(weight, p->taps, bias)) {
+            onnx_conv_depthwise_task(plane, (void *)(uintptr_t)&q->whole);
+            continue;
+        }
+        onnx_conv_pad_plane(&q->padded, plane / p->out, copy);
+        for (t = 0; t < all.taps; t++)
+            all.tap[t].weight = weight[t];
+        for (row = 0; row < (size_t)v->out; row++)
+            onnx_conv_row_inside(y + row * (size_t)h->out, copy + row * step, all.tap, all.taps,
+                                 bias, (size_t)h->stride, 0, (size_t)h->out);
+    }
+}
+
+/* Returns whether a depthwise convolution can be computed plane by plane from copies. */
+static int onnx_conv_has_planes(const conv_plan *p)
+{
+    return p->dims == 2 && p->taps <= CONV_TAPS && p->w[1].stride <= 2 && p->w[1].out >= 4;
+}
+
+static int onnx_conv_depthwise(onnx_call *c, const conv_plan *p)
+{
+    conv_planes q;
+    conv_plan copies = *p;
+    conv_depthwise of_copies;
+    q.whole.plan = p;
+    q.planes = p->images * p->groups * p->out;
+    if (p->taps <= CONV_TAPS)
+        onnx_conv_taps(&q.whole, p);
+    if (!onnx_conv_has_planes(p) || !onnx_conv_padded_windows(p, &q.padded)) {
+        onnx_parallel(c->run, onnx_conv_depthwise_task, &q.whole, q.planes);
+        return 0;
+    }
+    memcpy(copies.w, q.padded.w, sizeof copies.w);
+    onnx_conv_taps(&of_copies, &copies);
+    q.all = of_copies.all;
+    q.tasks = q.planes < CONV_TASKS ? q.planes : CONV_TASKS;
+    q.per_task = q.padded.pixels;
+    q.room = (float *)onnx_work(c, deploy_times(q.tasks * sizeof *q.room, q.per_task));
+    if (!q.room)
+        return -1;
+    onnx_parallel(c->run, onnx_conv_planes_task, &q, q.tasks);
+    return 0;
+}
+
 /* ---- [4] OTHER ---- */
 
 /* y = Conv(x, weight) in double, x (images, channels, …), weight (outputs, in, …). */
@@ -739,7 +831,6 @@ static int onnx_conv_begin(onnx_call *c, int transposed, const onnx_tensor *x,
 static int onnx_conv_run_plan(onnx_call *c, conv_plan *p, const onnx_tensor *x,
                               const onnx_tensor *weight, const onnx_tensor *bias, onnx_tensor *y)
 {
-    conv_depthwise d;
     size_t i;
     if (!y->count)
         return 0;
@@ -748,13 +839,7 @@ static int onnx_conv_run_plan(onnx_call *c, conv_plan *p, const onnx_tensor *x,
         p->weight = (const float *)weight->data;
         p->bias = bias ? (const float *)bias->data : NULL;
         p->y = (float *)y->data;
-        if (p->in != 1 || p->out > 4)
-            return onnx_conv_products(c, p);
-        d.plan = p;
-        if (p->taps <= CONV_TAPS)
-            onnx_conv_taps(&d, p);
-        onnx_parallel(c->run, onnx_conv_depthwise_task, &d, p->images * p->groups * p->out);
-        return 0;
+        return p->in != 1 || p->out > 4 ? onnx_conv_products(c, p) : onnx_conv_depthwise(c, p);
     }
     onnx_conv_in_double(p, (const double *)x->data, (const double *)weight->data,
                         (double *)y->data);
