@@ -181,13 +181,13 @@ static void print_number(uint32_t n, uint32_t base)
     print(p);
 }
 
-/* The hash continued with the bytes of the outputs, the lowest first. */
+/* The hash continued with the bytes of the outputs, each as four, the lowest first. */
 static uint64_t hash_outputs(uint64_t hash)
 {
     size_t k, b;
     for (k = 0; k < OUTPUTS; k++) {
-        uint32_t bits;
-        memcpy(&bits, y + k, 4);
+        uint32_t bits = 0;
+        memcpy(&bits, y + k, sizeof *y);
         for (b = 0; b < 4; b++)
             hash = (hash ^ (bits >> 8 * b & 255)) * 1099511628211u;
     }

@@ -134,46 +134,64 @@ class Labels:
         return both / (size if crowd else size + np.prod(corner[2:]) - both)
 
 
+class Precision:
+    """Mean average precision of images, by what Labels.matches has for each, and of draws of them."""
+
+    def __init__(self, images):
+        self.images, self.classes = len(images), []
+        for which in sorted({k for image in images for k in image}):
+            parts = [(i, image[which]) for i, image in enumerate(images) if which in image]
+            objects = np.zeros(len(images), int)
+            objects[[i for i, _ in parts]] = [part[0] for _, part in parts]
+            image = np.repeat([i for i, _ in parts], [len(part[1]) for _, part in parts])
+            order = np.argsort(-np.concatenate([part[1] for _, part in parts]), kind='stable')
+            right, counts = (np.concatenate([part[k] for _, part in parts], 1)[:, order] for k in (2, 3))
+            self.classes.append((objects, image[order], right, counts))
+
+    def of(self, draw):
+        """Over all overlaps, and at 0.5, in per cent, of images that are drawn by their indices, each as often as it is drawn."""
+        times, every = np.bincount(draw, minlength=self.images), []
+        for objects, image, right, counts in self.classes:
+            if (objects * times).any():
+                taken = np.repeat(np.arange(len(image)), times[image])
+                every.append(average(right[:, taken], counts[:, taken], (objects * times).sum()))
+        every = np.array(every) if every else np.zeros((1, len(OVERLAPS)))
+        return 100 * every.mean(), 100 * every[:, 0].mean()
+
+
 def precision(images):
-    """Mean average precision over all overlaps, and at 0.5, in per cent, of what Labels.matches has for some images."""
-    every = []
-    for which in {k for image in images for k in image}:
-        parts = [image[which] for image in images if which in image]
-        objects = sum(p[0] for p in parts)
-        if not objects:
-            continue
-        score = np.concatenate([p[1] for p in parts])
-        order = np.argsort(-score, kind='stable')
-        right, counts = (np.concatenate([p[k] for p in parts], 1)[:, order] for k in (2, 3))
-        every.append([average(right[t][counts[t]], objects) for t in range(len(OVERLAPS))])
-    every = np.array(every) if every else np.zeros((1, len(OVERLAPS)))
-    return 100 * every.mean(), 100 * every[:, 0].mean()
+    """Of all images."""
+    return Precision(images).of(np.arange(len(images)))
 
 
-def average(right, objects):
-    """Average precision of boxes in the order of their scores."""
-    found = np.cumsum(right)
-    recall, exact = found / objects, found / np.arange(1, len(right) + 1)
-    exact = np.maximum.accumulate(exact[::-1])[::-1]
-    at = np.searchsorted(recall, RECALLS, side='left')
-    return np.append(exact, 0)[at].mean()
+def average(right, counts, objects):
+    """Average precision by overlap of boxes in the order of their scores, (overlaps, boxes)."""
+    found = np.cumsum(right, 1)
+    recall, exact = found / objects, found / np.maximum(np.cumsum(counts, 1), 1)
+    exact = np.maximum.accumulate(exact[:, ::-1], 1)[:, ::-1]
+    at = [np.searchsorted(row, RECALLS, side='left') for row in recall]
+    return [np.append(row, 0)[k].mean() for row, k in zip(exact, at)]
 
 
-def interval(values, draws):
-    return np.percentile([values(d) for d in draws], [2.5, 97.5])
+def interval(values):
+    return np.percentile(values, [2.5, 97.5])
 
 
-def said_precision(name, matches, draws):
-    both = precision(matches)
-    low, high = interval(lambda d: precision([matches[i] for i in d])[0], draws)
-    print('%s: mAP50:95 %.1f (%.1f to %.1f), mAP50 %.1f' % (name, both[0], low, high, both[1]), flush=True)
+def said_common(name, first, found, draws):
+    counts = np.array([[len(a), len(b), common(a, b)] for a, b in zip(first, found)])
+    low, high = interval([f1(counts[d]) for d in draws])
+    print('%s: %d boxes, %d in the original, %d in common, F1 %.1f (%.1f to %.1f)'
+          % (name, counts[:, 1].sum(), counts[:, 0].sum(), counts[:, 2].sum(), f1(counts), low, high), flush=True)
 
 
-def said_difference(name, first, second, draws):
-    """The difference of two files on the same images."""
-    change = precision(second)[0] - precision(first)[0]
-    low, high = interval(lambda d: precision([second[i] for i in d])[0] - precision([first[i] for i in d])[0], draws)
-    print('%s: mAP50:95 beside the original %+.1f (%+.1f to %+.1f)' % (name, change, low, high), flush=True)
+def said_precision(name, matches, draws, known):
+    """Also the difference from the original, `known`, on the same images. Returns the precision of all images, and of each draw."""
+    mine = Precision(matches)
+    (every, half), drawn = mine.of(np.arange(len(matches))), np.array([mine.of(d)[0] for d in draws])
+    print('%s: mAP50:95 %.1f (%.1f to %.1f), mAP50 %.1f' % (name, every, *interval(drawn), half), flush=True)
+    if known:
+        print('%s: mAP50:95 beside the original %+.1f (%+.1f to %+.1f)' % (name, every - known[0], *interval(drawn - known[1])), flush=True)
+    return every, drawn
 
 
 def main():
@@ -197,17 +215,11 @@ def main():
             if first is None:
                 first = found
             else:
-                counts = np.array([[len(a), len(b), common(a, b)] for a, b in zip(first, found)])
-                low, high = interval(lambda d, counts=counts: f1(counts[d]), draws)
-                print('%s: %d boxes, %d in the original, %d in common, F1 %.1f (%.1f to %.1f)'
-                      % (name, counts[:, 1].sum(), counts[:, 0].sum(), counts[:, 2].sum(), f1(counts), low, high), flush=True)
+                said_common(name, first, found, draws)
             if labels:
                 matches = [labels.matches(i, boxes(y, rows, columns, LEAST_SCORE)[:MOST]) for i, y in enumerate(outputs)]
-                said_precision(name, matches, draws)
-                if known is None:
-                    known = matches
-                else:
-                    said_difference(name, known, matches, draws)
+                of_this = said_precision(name, matches, draws, known)
+                known = known or of_this
 
 
 if __name__ == '__main__':

@@ -8,13 +8,9 @@
 #     sh tests/tools/detector_int8.sh yolox_nano.onnx photos run8
 # shellcheck disable=SC1091,SC2034,SC2154
 set -e
-tools=$(cd "$(dirname "$0")" && pwd)
-python=${PYTHON:-python3}
-[ $# -ge 3 ] || { sed -n '2,/^# shellcheck/p' "$0" | sed '$d' >&2; exit 2; }
-model=$1 data=$2 out=$3
+least=3
+. "$(dirname "$0")/detector_start.sh"
 shift 3
-. "$tools/forms_detector.sh"
-programs_and_arrays
 $python -c "import numpy, sys; numpy.save(sys.argv[2], numpy.load(sys.argv[1])[:int(sys.argv[3])])" \
     "$out/test.npy" "$out/images.npy" "${IMAGES:-48}"
 runtime=

@@ -4,7 +4,7 @@
 # else; the closed-form conversions with one ReLU (`relu1`), one ReLU and a line (`line`), two and three ReLUs; then each further FILE.
 # All have the same inputs for calibration, ranges and rounding (forms_quantize.c; RANGES, extremes; ROUNDING, gram), and no layer stays
 # in floats. TABLE is
-#     accuracy   in floats, in 8 bits and with weights of 4 bits, in ONNX Runtime, from three sets of CALIBRATED (24) inputs
+#     accuracy   in floats, in 8 bits and with weights of 4 bits (BITS, `8 4`), in ONNX Runtime, from SETS (3) sets of CALIBRATED (24) inputs
 #     cost       size, operations, and time in ONNX Runtime on one thread, in floats and in 8 bits
 #     chip       flash, RAM and instructions of the integer C file on an emulated Cortex-M7
 # SUBJECT is `detector`, a YOLOX file and photographs as detector_run.sh has them, or `reader`, PP-OCR's classifier of the direction of
@@ -74,13 +74,14 @@ quantized()
     fi
 }
 files=
+widths=8 sets=1
+[ "$table" != accuracy ] || { widths=${BITS-8 4} sets=${SETS:-3}; }
 for name in $rows; do
     files="$files $name=$out/$name.onnx"
-    sets=1
-    [ "$table" != accuracy ] || sets='1 2 3'
-    for set in $sets; do
-        quantized "$name" 8 "$set"
-        [ "$table" != accuracy ] || quantized "$name" 4 "$set"
+    for bits in $widths; do
+        for set in $(seq "$sets"); do
+            quantized "$name" "$bits" "$set"
+        done
     done
 done
 
