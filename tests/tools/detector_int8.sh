@@ -24,7 +24,7 @@ beside()
     done
 }
 for k in 1 3; do
-    convert --samples "${SAMPLES:-48}" --relus $k --quiet -o "$out/relu$k.onnx" --int8 "$out/relu$k.8.onnx" --int8-before "$out/before.8.onnx" \
+    convert --relus $k --quiet -o "$out/relu$k.onnx" --int8 "$out/relu$k.8.onnx" --int8-before "$out/before.8.onnx" \
         --report "$out/relu$k.txt" "$@" > /dev/null
     [ $k != 1 ] || beside "$model" "$out/before.8.onnx"
     beside "$out/relu$k.onnx" "$out/relu$k.8.onnx"

@@ -17,8 +17,8 @@ programs_and_arrays()
     [ -f "$out/test.npy" ] || $python "$tools/detector_photos.py" 416 "$out/test.npy" "$data/labelled"
 }
 
-# convert OPTION...: converts the detector
-convert() { "$programs/reluize" "$model" --data "$out/samples.npy" --raw --kept 4,0.3 --class-axis none --samples 48 "$@"; }
+# convert OPTION...: converts the detector, with SAMPLES (48) photographs
+convert() { "$programs/reluize" "$model" --data "$out/samples.npy" --raw --kept 4,0.3 --class-axis none --samples "${SAMPLES:-48}" "$@"; }
 
 # score ROW...: prints the table of precision
 score() { $python "$tools/forms_detector.py" "$out" "$data/labelled.json" "$@"; }
