@@ -1182,6 +1182,28 @@ void int8_plane_depthwise_avx2(int32_t *sum, const int8_planes *g, const uint8_t
         _mm256_storeu_si256((__m256i *)(void *)(sum + p), total);
     }
 }
+#elif PLANES_ARM
+static void int8_plane_depthwise_neon(int32_t *sum, const int8_planes *g, const uint8_t *row,
+                                      const int8_t *w, int32_t first, size_t pixels)
+{
+    const size_t stride = g->stride[1], columns = int8_plane_with_border(g, 1);
+    size_t p, r, c;
+    for (p = 0; p < pixels; p += 8) {
+        int32x4_t low = vdupq_n_s32(first), high = low;
+        for (r = 0; r < g->window[0]; r++) {
+            const uint8_t *from = row + r * g->dilation[0] * columns + p * stride;
+            for (c = 0; c < g->window[1]; c++, from++) {
+                const uint8x8_t v = stride == 1 ? vld1_u8(from) : vld2_u8(from).val[0];
+                const int16x8_t x = vreinterpretq_s16_u16(vmovl_u8(v));
+                const int16_t by = w[r * g->window[1] + c];
+                low = vmlal_n_s16(low, vget_low_s16(x), by);
+                high = vmlal_n_s16(high, vget_high_s16(x), by);
+            }
+        }
+        vst1q_s32(sum + p, low);
+        vst1q_s32(sum + p + 4, high);
+    }
+}
 #endif
 
 /* The sums of some pixels of a row. */
@@ -1198,6 +1220,11 @@ static void int8_plane_depthwise(int32_t *sum, const int8_planes *g, const uint8
     }
     if (set != INT8_PLAIN) {
         int8_plane_depthwise_avx2(sum, g, row, w, first, pixels);
+        return;
+    }
+#elif PLANES_ARM
+    if (set != INT8_PLAIN) {
+        int8_plane_depthwise_neon(sum, g, row, w, first, pixels);
         return;
     }
 #endif
