@@ -849,7 +849,7 @@ def _trained(model):
 
 _CHECKS, _WARM = 20, 50                     # measurements on what is held out; steps in which the rate rises, at most a twentieth of all
 _LEAST_RATE, _RATE = 3e-4, 3e-3              # of those that are chosen: outputs change in _STEPS_TO steps by as much as they differ from
-_STEPS_TO = 50                              # those of the original before the first one
+_STEPS_TO = 30                              # those of the original before the first one
 _INNER = 60                                 # the weight of what the gates read in a step; 1 on what is held out
 _LEARN, _ADDS, _ROWS = 32, 4, 512           # batches read before the first step; steps between two readings; rows of a reading, at most
 _MOST, _DAMPING = 1536, 0.01                # inputs of a whitened matrix, at most; what is added to the diagonal of their moments

@@ -349,7 +349,7 @@ def _():
         plain = lgelu.refit(copy.deepcopy(net), batches[:14], what=what)
         _, entry = distilled(net, batches, steps=40, what=what)
         _, inside = losses(plain, net, batches[14:], batches[:14])
-        rates.append(min(max(inside ** 0.5 / 50, 3e-4), 3e-3))
+        rates.append(min(max(inside ** 0.5 / 30, 3e-4), 3e-3))
         if abs(entry["lr"] / rates[-1] - 1) > 1e-3 or entry["after"] >= entry["before"]: return f"{entry}, not {rates[-1]}"
     return "" if 3e-4 < rates[0] < rates[1] <= 3e-3 else f"the rates {rates} are not what this case is for"
 

@@ -581,9 +581,7 @@ static int check_training(void)
         return fail("--rival requires --epochs");
     if (option.train_size[0] && !option.augment)
         return fail("--train-size requires --augment");
-    if (distils)
-        option.distil_rate = option.rate;
-    else if (!(option.rate > 0))
+    if (option.epochs && !(option.rate > 0))
         option.rate = TUNE_RATE;
     return 0;
 }

@@ -90,9 +90,9 @@ typedef struct {
     int inputs; /* of data */
     long epochs, batch, seed, samples, relus, class_axis, bits;
     long kept;   /* --kept: the column of the last dimension; -1: not given */
-    double rate; /* of training */
+    double rate; /* of training; 0: that of its kind */
     double mean[3], std[3], memory, within, average, threshold; /* of --kept */
-    double minutes, distil_rate; /* of distillation; rate 0: chosen */
+    double minutes;                                             /* of distillation */
     long steps;
     double early;         /* processor seconds after which the nearest network so far is written */
     size_t train_size[2]; /* rows and columns of images in distillation; 0: as the input */

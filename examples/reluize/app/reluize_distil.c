@@ -32,7 +32,7 @@ enum {
     DISTIL_HELD = 32,        /* runs on held-out samples, at most */
     DISTIL_LEARN = 32,       /* runs from which moments are taken before the first step */
     DISTIL_WARM = 50,        /* steps in which the rate rises, at most a twentieth of all */
-    DISTIL_STEPS = 50,       /* see distil_rate */
+    DISTIL_STEPS = 30,       /* see distil_rate */
     DISTIL_CHECKS = 20       /* measurements on held-out samples */
 };
 
@@ -304,8 +304,8 @@ static void show_run(distil_run *r, int always)
 static double distil_rate(const distil_run *r)
 {
     const double rate = sqrt(r->p.check[0].held_inner) / DISTIL_STEPS;
-    if (option.distil_rate > 0)
-        return option.distil_rate;
+    if (option.rate > 0)
+        return option.rate;
     if (rate < DISTIL_LEAST_RATE)
         return DISTIL_LEAST_RATE;
     return rate < DISTIL_RATE ? rate : DISTIL_RATE;
@@ -574,7 +574,7 @@ static int open_run(distil_run *r)
     r->p.terms.augment = option.augment;
     r->p.terms.train_size[0] = (int64_t)option.train_size[0];
     r->p.terms.train_size[1] = (int64_t)option.train_size[1];
-    r->p.terms.rate = option.epochs ? option.rate : option.distil_rate;
+    r->p.terms.rate = option.rate;
     if (snprintf(r->state, sizeof r->state, "%s.%s", option.out, r->rival ? "rival" : "distil")
         >= (int)sizeof r->state)
         return fail("%s: the name is too long", option.out);
