@@ -333,12 +333,6 @@ static int onnx_back_group_walk(const onnx_run *r, const back_group *p, back_gro
     return rank;
 }
 
-/* Where a row of an operand begins. */
-static size_t onnx_back_group_at(const back_group_walk *w, int operand, size_t row)
-{
-    return row / w->rows * w->step[operand][0] + row % w->rows * w->step[operand][1];
-}
-
 /* ---- [3] BLOCKS ---- */
 
 /* A value of a block: n elements, or one that counts for all of them (step 0). */
@@ -489,18 +483,26 @@ BACK_INLINE void onnx_back_group_sum_loop(double *sum, const float *restrict x, 
 BACK_FOR_PROCESSOR(onnx_back_group_sum, onnx_back_group_sum_loop,
                    (double *sum, const float *restrict x, size_t n), (sum, x, n))
 
-/* A block: elements [at, at + n) of a row. */
+/* A block: elements [at, at + n) of row number `row`, which is row `inner` of `outer`. */
 typedef struct {
-    size_t row, at, n;
+    size_t row, outer, inner, at, n;
 } back_group_block;
 
 static back_group_block onnx_back_group_block_at(const back_group_walk *w, size_t index)
 {
     back_group_block b;
     b.row = index / w->per_row;
+    b.outer = b.row / w->rows;
+    b.inner = b.row % w->rows;
     b.at = index % w->per_row * GROUP_BLOCK;
     b.n = w->columns - b.at < GROUP_BLOCK ? w->columns - b.at : GROUP_BLOCK;
     return b;
+}
+
+/* Where the row of a block begins in an operand. */
+static size_t onnx_back_group_at(const back_group_walk *w, int operand, const back_group_block *b)
+{
+    return b->outer * w->step[operand][0] + b->inner * w->step[operand][1];
 }
 
 /* The first block of a task. */
@@ -520,7 +522,7 @@ static void onnx_back_group_values(const back_group_walk *w, const back_group_bl
     int k;
     for (k = 0; k < p->operands; k++) {
         value[k].step = w->step[k][2];
-        value[k].x = w->x[k] + onnx_back_group_at(w, k, block->row) + block->at * value[k].step;
+        value[k].x = w->x[k] + onnx_back_group_at(w, k, block) + block->at * value[k].step;
     }
     for (k = 0; k < p->members; k++) {
         const back_member *m = p->member + k;
@@ -623,7 +625,7 @@ static void onnx_back_group_give(const back_group_walk *w, size_t task, int k,
                                  const back_group_block *b, const float *d)
 {
     const size_t from = b->row * w->columns + b->at;
-    double *sum = w->sum + task * w->sums + w->sum_at[k] + onnx_back_group_at(w, k, b->row);
+    double *sum = w->sum + task * w->sums + w->sum_at[k] + onnx_back_group_at(w, k, b);
     size_t i;
     if (w->whole[k]) {
         if (w->adds[k])
