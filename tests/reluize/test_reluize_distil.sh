@@ -16,6 +16,17 @@ verdict $? "the loss on held-out images falls" "from and to: $loss"
 [ -s $out/whole.onnx.svg ] && [ ! -e $out/whole.onnx.distil ]
 verdict $? "a figure of the run is there, and its state is gone"
 
+# Few samples, of which fewer are held out than a run could take: training is measured, too.
+few=$(python_with numpy)
+if [ -z "$few" ]; then echo "skip training with few samples: no Python with NumPy"
+else
+    $few -c "import numpy; numpy.save('$out/few.npy', numpy.random.default_rng(1).random((100, 1, 28, 28), dtype='f4'))"
+    OMP_NUM_THREADS=1 $out/reluize ../examples/sample/cnn_silu.onnx --data $out/few.npy --steps 8 -o $out/few.onnx > $out/few.txt 2> $out/few.err
+    loss=$(sed -n 's/.*loss on held-out samples \([^ ]*\) before, \([^ ]*\) at best.*/\1 \2/p' $out/few.txt)
+    echo "$loss" | awk '{ exit !($2 > 0 && $2 < $1 && $1 > 1e-6) }'
+    verdict $? "with few samples the loss falls, too" "from and to: $loss; $(tail -n 1 $out/few.err)"
+fi
+
 # The same on two threads, interrupted after the first measurement.
 OMP_NUM_THREADS=2 $run -o $out/part.onnx > $out/part.txt 2> $out/part.err &
 wait_until grep -q '^distilled' $out/part.err
@@ -29,6 +40,16 @@ else
     OMP_NUM_THREADS=2 $run --rate 0.001 -o $out/other.onnx > $out/other.txt 2> $out/other.err
     grep -q 'the state of another run' $out/other.err && ! cmp -s $out/whole.onnx $out/other.onnx
     verdict $? "a run at another rate does not continue it" "$(tail -n 1 $out/other.err)"
+    bytes=$(wc -c < $out/part.onnx.distil)
+    for harm in 'cut off' 'a changed byte'; do
+        cp $out/part.onnx.distil $out/harmed.onnx.distil
+        if [ "$harm" = 'cut off' ]; then head -c $((bytes / 2)) $out/part.onnx.distil > $out/harmed.onnx.distil
+        else printf '\377' | dd of=$out/harmed.onnx.distil bs=1 seek=81 conv=notrunc 2> $out/dd.err
+        fi
+        OMP_NUM_THREADS=2 $run -o $out/harmed.onnx > $out/harmed.txt 2> $out/harmed.err
+        grep -q 'damaged or cut off: it is not used' $out/harmed.err && cmp $out/whole.onnx $out/harmed.onnx
+        verdict $? "a state with damage, $harm: the run begins again" "$(tail -n 1 $out/harmed.err)"
+    done
     OMP_NUM_THREADS=2 $run -o $out/part.onnx > $out/part.txt 2> $out/part.err
     verdict $? "the same command again" "$(tail -n 1 $out/part.err)"
     grep -q 'continues from step' $out/part.err

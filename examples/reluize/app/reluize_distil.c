@@ -84,20 +84,27 @@ typedef struct {
 
 /* ---- [1] INPUTS ---- */
 
+/* Returns how many samples measure the network between steps: those that are held out, or, where
+   there are too few for that, those of the conversion. */
+static size_t held_samples(const conversion *c) { return c->held ? c->held : c->calibration; }
+
+/* Returns the samples of a run: at most as many as are held out, since a measurement takes whole
+   runs. */
 static size_t run_samples(const conversion *c)
 {
-    size_t elements = 1;
+    const size_t held = held_samples(c);
+    size_t elements = 1, wanted;
     int k;
     for (k = 0; k < c->graph->top.inputs; k++) {
         const int type = c->graph->value[c->graph->top.input[k]].declared.type;
         elements += data_elements(k) * (onnx_is_whole(type) ? DISTIL_TOKEN : 1);
     }
-    if (option.epochs)
-        return data_batch_size(option.batch < DISTIL_RUNS ? 1 : (size_t)option.batch / DISTIL_RUNS);
-    elements = DISTIL_ELEMENTS / elements;
-    if (elements > DISTIL_MOST)
-        elements = DISTIL_MOST;
-    return data_batch_size(elements ? elements : 1);
+    wanted = option.epochs ? (size_t)option.batch / DISTIL_RUNS : DISTIL_ELEMENTS / elements;
+    if (wanted > DISTIL_MOST && !option.epochs)
+        wanted = DISTIL_MOST;
+    if (wanted > held)
+        wanted = held;
+    return data_batch_size(wanted ? wanted : 1);
 }
 
 /* How many samples an image is made of. */
@@ -178,9 +185,28 @@ static int set_training(distil_run *r, size_t slot)
 
 /* ---- [2] STATE ---- */
 
+/* A state that is written, and the hash (FNV-1a) of its bytes so far, with which it ends. */
+typedef struct {
+    FILE *f;
+    uint64_t hash;
+} state_file;
+
+#define STATE_HASH 0xCBF29CE484222325u
+
+static uint64_t hash_bytes(uint64_t hash, const void *p, size_t n)
+{
+    const unsigned char *byte = (const unsigned char *)p;
+    size_t i;
+    for (i = 0; i < n; i++)
+        hash = (hash ^ byte[i]) * 0x100000001B3u;
+    return hash;
+}
+
 static int write_bytes(const void *p, size_t n, void *user)
 {
-    return fwrite(p, 1, n, (FILE *)user) == n ? 0 : -1;
+    state_file *s = (state_file *)user;
+    s->hash = hash_bytes(s->hash, p, n);
+    return fwrite(p, 1, n, s->f) == n ? 0 : -1;
 }
 
 static int read_bytes(void *p, size_t n, void *user)
@@ -191,14 +217,20 @@ static int read_bytes(void *p, size_t n, void *user)
 static int save_state(distil_run *r)
 {
     output o;
+    state_file s;
+    uint64_t hash;
     int bad;
     r->saved = seconds();
     r->p.seconds += r->saved - r->begun;
     r->begun = r->saved;
     if (output_try(&o, r->state) || output_begin(&o))
         return fail("%s: %s", r->state, output_error());
-    bad = write_bytes(&r->p, sizeof r->p, o.f) || write_bytes(&r->now, sizeof r->now, o.f)
-          || onnx_distil_save(r->d, write_bytes, o.f);
+    s.f = o.f;
+    s.hash = STATE_HASH;
+    bad = write_bytes(&r->p, sizeof r->p, &s) || write_bytes(&r->now, sizeof r->now, &s)
+          || onnx_distil_save(r->d, write_bytes, &s);
+    hash = s.hash;
+    bad = bad || write_bytes(&hash, sizeof hash, &s);
     if (bad) {
         output_drop(&o);
         return fail("%s: it could not be written", r->state);
@@ -206,7 +238,25 @@ static int save_state(distil_run *r)
     return output_end(&o) ? fail("%s: %s", r->state, output_error()) : 0;
 }
 
-/* Continues from a state, if there is one of the same run. */
+/* Returns whether a state ends with the hash of all bytes before, and goes back to its begin. */
+static int state_is_whole(FILE *f)
+{
+    enum { PART = 4096 };
+    unsigned char part[sizeof(uint64_t) + PART]; /* the last bytes so far, and those that follow */
+    uint64_t hash = STATE_HASH, expected = 0;
+    size_t n = fread(part, 1, sizeof expected, f);
+    const int enough = n == sizeof expected;
+    while (enough && (n = fread(part + sizeof expected, 1, PART, f)) > 0) {
+        hash = hash_bytes(hash, part, n);
+        memmove(part, part + n, sizeof expected);
+    }
+    memcpy(&expected, part, enough ? sizeof expected : 0);
+    rewind(f);
+    return enough && hash == expected;
+}
+
+/* Continues from a state, if there is one of the same run. A damaged one is not begun to be read,
+   since what it has would replace the network's weights. */
 static void load_state(distil_run *r)
 {
     FILE *f = fopen(r->state, "rb");
@@ -214,9 +264,11 @@ static void load_state(distil_run *r)
     distil_check now;
     if (!f)
         return;
-    if (!read_bytes(&p, sizeof p, f) && !read_bytes(&now, sizeof now, f)
-        && !memcmp(&p.terms, &r->p.terms, sizeof p.terms)
-        && !onnx_distil_load(r->d, read_bytes, f)) {
+    if (!state_is_whole(f))
+        fprintf(stderr, "reluize: %s is damaged or cut off: it is not used\n", r->state);
+    else if (!read_bytes(&p, sizeof p, f) && !read_bytes(&now, sizeof now, f)
+             && !memcmp(&p.terms, &r->p.terms, sizeof p.terms) && p.checks >= 0
+             && p.checks <= DISTIL_CHECKS + 1 && !onnx_distil_load(r->d, read_bytes, f)) {
         r->p = p;
         r->now = now;
         r->seen = (size_t)now.samples;
@@ -241,8 +293,7 @@ static double run_part(const distil_run *r)
 /* Measures on held-out samples, and keeps the weights if no others were nearer. */
 static int check_held(distil_run *r)
 {
-    const size_t held = r->c->held ? r->c->held : r->c->calibration;
-    const size_t from = r->c->held ? r->c->calibration : 0;
+    const size_t held = held_samples(r->c), from = r->c->held ? r->c->calibration : 0;
     distil_check *check = r->p.check + r->p.checks;
     onnx_distil_loss loss;
     double distance;
@@ -557,11 +608,15 @@ static int open_run(distil_run *r)
     if (option.augment && !r->images)
         return fail("--augment is for a model with one input, of images");
     r->per_run = run_samples(r->c);
+    if (r->per_run > held_samples(r->c))
+        return fail("training: %zu samples are held out, and the model takes %zu at a time: give "
+                    "more samples",
+                    held_samples(r->c), r->per_run);
     list_samples(r);
     list_maps(r, r->from);
     o.map = r->map;
     o.maps = r->maps;
-    memcpy(r->p.terms.mark, option.epochs ? "labels 2" : "reluize2", sizeof r->p.terms.mark);
+    memcpy(r->p.terms.mark, option.epochs ? "labels 3" : "reluize3", sizeof r->p.terms.mark);
     r->p.terms.seed = option.seed;
     r->p.random = (uint64_t)option.seed;
     r->p.terms.steps = option.steps;
