@@ -32,7 +32,8 @@ static void add_weight(memory_file *graph, const char *name, int rank, const int
     build_initializer(graph, name, ONNX_F32, rank, dim, x, n * sizeof *x);
 }
 
-typedef enum { SQUARES, LOGITS, PROBABILITIES, DETECTIONS, KINDS } kind;
+/* TURNED: detections whose probabilities come before their boxes. */
+typedef enum { SQUARES, LOGITS, PROBABILITIES, DETECTIONS, KINDS, TURNED } kind;
 
 /* Two convolutions with SiLU, or with ReLU in its place, and an output of this kind. */
 static memory_file file_of(kind what, int smooth)
@@ -56,10 +57,10 @@ static memory_file file_of(kind what, int smooth)
     build_node(&graph, "Transpose", "c2", "t2", "perm=0,2,3,1");
     if (what == PROBABILITIES)
         build_node(&graph, "Softmax", "t2", "y", "axis=3");
-    if (what == DETECTIONS) {
+    if (what == DETECTIONS || what == TURNED) {
         build_node(&graph, "Split", "t2 split", "box logit", "axis=3");
         build_node(&graph, "Sigmoid", "logit", "score", "");
-        build_node(&graph, "Concat", "box score", "y", "axis=3");
+        build_node(&graph, "Concat", what == TURNED ? "score box" : "box score", "y", "axis=3");
     }
     if (what == SQUARES || what == LOGITS)
         build_node(&graph, "Identity", "t2", "y", "");
@@ -83,7 +84,9 @@ static void run_end(run *r)
     }
 }
 
-static run run_begin_with(kind what, size_t slots, const lgelu_threads *threads, int labels)
+/* score: the column of the score, or -1. */
+static run run_begin_with(kind what, size_t slots, const lgelu_threads *threads, int labels,
+                          int score)
 {
     onnx_distil_options o = onnx_distil_defaults();
     run r;
@@ -96,13 +99,14 @@ static run run_begin_with(kind what, size_t slots, const lgelu_threads *threads,
     o.class_axis = what == LOGITS || what == PROBABILITIES ? 3 : -1;
     o.run.threads = threads;
     o.labels = labels;
+    o.score = score;
     r.d = onnx_distil_begin(r.graph[0], r.graph[1], &o, said);
     return r;
 }
 
 static run run_begin(kind what, size_t slots, const lgelu_threads *threads)
 {
-    return run_begin_with(what, slots, threads, 0);
+    return run_begin_with(what, slots, threads, 0, -1);
 }
 
 /* Input number n of a slot. */
@@ -287,6 +291,25 @@ static void check_written(void)
     run_end(&r);
 }
 
+/* The loss of detections depends on which column is the score, not on where that column is. */
+static void check_score(void)
+{
+    const kind what[] = { DETECTIONS, TURNED, DETECTIONS };
+    const int score[] = { 2, 0, -1 };
+    double loss[3];
+    int right = 1;
+    for (int k = 0; k < 3; k++) {
+        run r = run_begin_with(what[k], 1, NULL, 0, score[k]);
+        right &= r.d && !run_steps(&r, 1, 0, 1);
+        loss[k] = r.first;
+        run_end(&r);
+    }
+    check(right && fabs(loss[0] - loss[1]) < 1e-5 * loss[0], "a score in another column",
+          "losses of %g and %g %s", loss[0], loss[1], said);
+    check(fabs(loss[0] - loss[2]) > 1e-3 * loss[0], "a score among other probabilities",
+          "losses of %g with one, %g without", loss[0], loss[2]);
+}
+
 /* Images: inside of the range of their pixels, the same from the same state, and not always the
    same; a constant image stays constant. */
 static void check_augment(void)
@@ -367,7 +390,7 @@ static void check_labels(kind what)
 {
     static const char *const name[] = { "targets", "classes by logits",
                                         "classes by probabilities" };
-    run r = run_begin_with(what, 1, NULL, 1);
+    run r = run_begin_with(what, 1, NULL, 1, -1);
     double label[384], expected = 0, first = 0, last = 0;
     float y[384];
     memory_file written;
@@ -397,7 +420,7 @@ static void check_labels(kind what)
 /* Labels that do not fit the output. */
 static void check_wrong_labels(void)
 {
-    run r = run_begin_with(LOGITS, 1, NULL, 1);
+    run r = run_begin_with(LOGITS, 1, NULL, 1, -1);
     double label[384];
     onnx_distil_loss loss = { 0, 0, 0 };
     const size_t n = labels_of(LOGITS, 0, label);
@@ -553,6 +576,7 @@ int main(void)
     check_bits();
     check_continued();
     check_written();
+    check_score();
     check_augment();
     for (int k = 0; k <= PROBABILITIES; k++)
         check_labels((kind)k);

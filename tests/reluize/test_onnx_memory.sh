@@ -2,6 +2,7 @@
 # test_onnx_memory.sh: what reluize's passes do with memory (tools/onnx_memory.c). On random graphs, each pass frees all that it
 # allocates, reads nothing that it has not set, writes nothing behind the end of a block, and where memory lacks, whichever call it is
 # that fails, refuses with a message. Needs GNU ld's --wrap. RUNS=N: at most N calls that fail for each graph.
+# STAGE=PASS: only this pass.
 CC=${CC:-cc}
 out=build/onnx_memory
 mkdir -p $out
@@ -23,6 +24,7 @@ verdict $? 'graphs are made'
 memory()
 {
     pass=$1
+    stage $pass || return
     shift
     $out/onnx_memory $pass ${RUNS:-40} "$@" > $out/found 2> $out/err
     verdict $? "memory of $pass: $(tail -n 1 $out/found)" "$(grep FAIL $out/found | head -n 1) $(tail -n 1 $out/err)"

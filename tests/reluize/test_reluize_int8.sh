@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_reluize_int8.sh: any graph in 8 bits (onnx_int8.h). Random graphs (tools/onnx_quantize.py) beside ONNX Runtime, without its
 # optimisations and with them, when it computes by integers; and reluize --int8 and --bits on networks as people have them.
+# STAGE=graphs, equal or files: only this part.
 out=build/reluize_int8
 . tools/job.sh
 onnx=$(python_with onnx)
@@ -13,7 +14,8 @@ $CC -std=c99 -O1 $WARNINGS -D_POSIX_C_SOURCE=200809L tools/onnx_quantize.c $pass
 $CC $RELUIZE $library -o $out/reluize || exit 1
 
 # ---- random graphs ----
-if [ -z "$onnx" ]; then echo "skip random graphs in 8 bits: $no_onnx"
+if ! stage graphs; then :
+elif [ -z "$onnx" ]; then echo "skip random graphs in 8 bits: $no_onnx"
 else
     cases onnx_quantize $out/cases ${SEED:-1} ${GRAPHS:-250} && $out/onnx_quantize make $out/cases $out/quantized > $out/made
     verdict $? "random graphs in 8 bits: $(sed -n 's/^# //p' $out/made)" "$(head -n 1 $out/made)"
@@ -48,13 +50,15 @@ P
 fi
 
 # ---- channels equalized ----
-if [ -z "$onnx" ]; then echo "skip equalized channels: $no_onnx"
+if ! stage equal; then :
+elif [ -z "$onnx" ]; then echo "skip equalized channels: $no_onnx"
 else
     cases onnx_quantize $out/equal ${SEED:-1} ${EQUAL_GRAPHS:-250} equal && $out/onnx_quantize equal $out/equal > $out/found
     verdict $? "channels equalized: the same bits in floats, and finer by a bit in 8: $(sed -n 's/^# //p' $out/found)" "$(head -n 1 $out/found)"
 fi
 
 # ---- reluize --int8 ----
+stage files || exit $bad
 $CC -std=c99 -O1 $WARNINGS tools/onnx_nets.c $PARTS_FOLDER/data.o $PARTS_FOLDER/onnx_out.o $library -o $out/onnx_nets || exit 1
 mkdir -p $out/given
 $out/onnx_nets $out/given > $out/given.list
@@ -140,6 +144,11 @@ save("mixed", pair("x") + [helper.make_node("Gemm", ["x_d", "w", "b"], ["h"])] +
      t("nil", np.zeros(16)), t("axis", [0], "i8"), t("lw", n.normal(size=(1, 64, 16)) / 4), t("lr", n.normal(size=(1, 64, 16)) / 4),
      t("image", [-1, 1, 4, 4], "i8"), t("twice", [1, 1, 2, 2]), t("v", n.normal(size=(64, 3)) / 4), t("d", np.zeros(3))],
      info("x", ["n", 20]), [info("y", ["n", 3])], 17)
+# a bias behind its matrix, and a normalisation of a layer that makes the network's output
+save("behind", [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Add", ["h", "b"], ["a"]), helper.make_node("Relu", ["a"], ["r"]),
+                helper.make_node("Gemm", ["r", "v", "c"], ["k"]), helper.make_node("BatchNormalization", ["k", "g", "s", "m", "d"], ["y"])],
+     [t("w", n.normal(size=(20, 16)) / 4), t("b", n.normal(size=16)), t("v", n.normal(size=(16, 3)) / 4), t("c", n.normal(size=3))] +
+     [t(name, 0.5 + n.random(3)) for name in "gsmd"], info("x", ["n", 20]), [info("y", ["n", 3])], 17)
 # opset 21, which has int4, with an odd number of weights
 save("odd", [helper.make_node("Gemm", ["x", "w"], ["h"]), helper.make_node("Gemm", ["h", "v"], ["y"])],
      [t("w", n.normal(size=(20, 9)) / 4), t("v", n.normal(size=(9, 3)))], info("x", ["n", 20]), [info("y", ["n", 3])], 21)
@@ -240,6 +249,29 @@ raise SystemExit(not (kept(a) == kept(b) and len(kept(a)) == 6 and into[last.inp
     if [ -n "$runtime" ]; then
         node tools/onnx_table.js $out/mixed.8.onnx $out/table.csv > $out/right 2> $out/stderr
         verdict $? "ONNX Runtime takes mixed.8.onnx" "$(tail -n 1 $out/stderr)"
+    fi
+    convert behind $out/behind.onnx --data $out/inputs.csv --class-axis none
+    $onnx - $out << 'P' 2> $out/stderr
+import sys
+import numpy as np
+import onnx
+m = onnx.load(sys.argv[1] + "/behind.8.onnx")
+maker = {o: n for n in m.graph.node for o in n.output}
+add = [n for n in m.graph.node if n.op_type == "Add"]
+assert len(add) == 1 and maker[add[0].input[0]].op_type == "MatMul", "the bias of MatMul"
+assert maker["y"].op_type == "Gemm" and all(n.op_type != "BatchNormalization" for n in m.graph.node), "the normalisation"
+np.save(sys.argv[1] + "/behind.x.npy", np.random.default_rng(2).random((50, 20), "f4"))
+P
+    verdict $? "a bias behind a matrix belongs to it, and a normalisation behind the last one" "$(tail -n 1 $out/stderr)"
+    if [ -n "$runtime" ]; then
+        for file in behind behind.8; do
+            node tools/onnx_runtime_run.js $out/$file.onnx --input x=$out/behind.x.npy --output y=$out/$file.y.npy 2> $out/stderr
+        done
+        $onnx -c "
+import numpy as np
+a, b = np.load('$out/behind.y.npy'), np.load('$out/behind.8.y.npy')
+assert a.shape == b.shape and abs(a - b).max() < 0.03 * abs(a).max(), abs(a - b).max() / abs(a).max()" 2>> $out/stderr
+        verdict $? "and ONNX Runtime computes with them what it does in floats" "$(tail -n 1 $out/stderr)"
     fi
     convert deep $out/deep.onnx --data $out/inputs.csv --class-axis none
     [ $(grep -o '"how": ' $out/deep.json | wc -l) = 11 ] && grep -q '"how": "[a-z ,G]*, 1 in floats"' $out/deep.json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_reluize_relus.sh: several ReLUs a gate in reluize. C files and files in 8 bits of such networks compute what the converted file
 # does; a network in a form that they cannot hold is refused with one line; leaky ReLUs by --leaky; what the report says; --kept counts rows, --within stays below what may be lost;
-# external data give the same network.
+# external data give the same network. NETS='perceptron images' RELUS='1 2': no other C files. STAGE=nets or rest: only this part.
 out=build/reluize_relus
 . tools/job.sh
 onnx=$(python_with onnx)
@@ -36,8 +36,9 @@ int main(int argc, char **argv)
     return fclose(out) != 0;
 }
 C
-for name in perceptron images normalised; do
-    for relus in 1 2 3; do
+for name in ${NETS:-perceptron images normalised}; do
+    stage nets || break
+    for relus in ${RELUS:-1 2 3}; do
         net=${name}$relus
         line=
         [ $relus = 1 ] && line=--line
@@ -60,9 +61,13 @@ numpy.save('$out/$net.c.npy', numpy.fromfile('$out/$net.raw', numpy.float32))"
     done
 done
 
+stage rest || exit $bad
+
 $out/reluize $out/external.onnx --data $out/perceptron.npy --relus 2 -o $out/external2.onnx --quiet > $out/stdout 2> $out/stderr
 verdict $? "a model with external data is converted" "$(tail -n 1 $out/stderr)"
-outputs external2 perceptron > $out/stdout 2>&1 && cmp $out/external2.y.npy $out/perceptron2.y.npy > $out/stdout 2>&1
+$out/reluize $out/perceptron.onnx --data $out/perceptron.npy --relus 2 -o $out/internal2.onnx --quiet > $out/stdout 2> $out/stderr
+outputs external2 perceptron > $out/stdout 2>&1 && outputs internal2 perceptron > $out/stdout 2>&1 &&
+    cmp $out/external2.y.npy $out/internal2.y.npy > $out/stdout 2>&1
 verdict $? "external data give the same network" "$(tail -n 1 $out/stdout)"
 
 for relus in 1 3; do

@@ -94,6 +94,12 @@ def silu_exp(m, z):
     return m.put("Div", z, m.put("Add", 1.0, m.put("Exp", m.put("Neg", z))), name="gate")
 
 
+def silu_left(m, z):
+    """z (1 - e / (1 + e)) with e = exp(-z), which is infinite far on the left; mish_log overflows on the right."""
+    power = m.put("Exp", m.put("Neg", z))
+    return m.put("Mul", z, m.put("Sub", 1.0, m.put("Div", power, m.put("Add", power, 1.0))), name="gate")
+
+
 def quick_gelu(m, z):
     return m.put("Mul", m.put("Sigmoid", m.put("Mul", z, 1.702)), z, name="gate")
 
@@ -150,7 +156,7 @@ def relu6(m, z):
 SPELLINGS = [
     (gelu, "GELU", "smooth"), (gelu_other_order, "GELU", "smooth"), (gelu_tanh, "GELU, tanh form", "smooth"),
     (gelu_tanh_products, "GELU, tanh form", "smooth"), (silu, "SiLU", "smooth"), (silu_exp, "SiLU", "smooth"),
-    (quick_gelu, "QuickGELU", "smooth"), (mish, "Mish", "smooth"), (mish_log, "Mish", "smooth"),
+    (silu_left, "SiLU", "smooth"), (quick_gelu, "QuickGELU", "smooth"), (mish, "Mish", "smooth"), (mish_log, "Mish", "smooth"),
     (hardswish_clip, "Hardswish", "smooth"), (hardswish_hard_sigmoid, "Hardswish", "smooth"), (one("HardSwish"), "Hardswish", "smooth"),
     (elu_where, "ELU", "smooth"), (one("Elu"), "ELU", "smooth"), (one("Selu"), "SELU", "smooth"), (one("Celu"), "ELU", "smooth"),
     (one("Softplus"), "Softplus", "smooth"), (softplus_log, "Softplus", "smooth"), (swish_by_channel, "unnamed", "smooth"),
@@ -283,6 +289,16 @@ def test_statistics():
     m.save("squares")
     model, lines = convert("squares", normal(64, 16))
     say("SiLU, smooth" in gate_line(lines), "the squares of a normalisation behind a gate are not named", lines)
+
+
+def test_wider():
+    """A gate whose constant makes its output wider than its input cannot be replaced by ReLUs of the input; the reason is named."""
+    m = Model([16])
+    z = m.put("MatMul", "x", normal(16, 1, scale=0.4), name="z")
+    m.put("MatMul", swish_by_channel(m, z), normal(24, 8, scale=0.3), name="y")
+    m.save("wider")
+    model, lines = convert("wider", normal(64, 16))
+    say("another shape" in gate_line(lines) and "Relu" not in ops(model), "a gate that is wider than its input", lines)
 
 
 def test_branch():
@@ -866,6 +882,7 @@ for groups, biased, summed in ((1, 1, 0), (2, 1, 1), (1, 0, 1)):
     test_by_rows(groups, biased, summed)
 test_statistics()
 test_branch()
+test_wider()
 test_one()
 test_folded()
 test_left()

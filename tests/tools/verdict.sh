@@ -11,6 +11,9 @@ export CPATH
 # verdict STATUS NAME [WHY]: reports a case, and sets $bad to 1 if it failed.
 verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
 
+# stage NAME: succeeds if this part of a test is wanted: all are, unless $STAGE names one.
+stage() { [ "${STAGE:-$1}" = "$1" ]; }
+
 # wait_until COMMAND ARGUMENTS: runs the command every tenth of a second until it succeeds, for five minutes at most
 wait_until()
 {
