@@ -20,7 +20,7 @@ typedef struct {
     size_t **code, *window, inputs, variables, terms;
     mip_extra *extra; /* of gates that are more than one ReLU */
     size_t extras, space;
-    int cuts, failed;
+    int parts, failed;
     deploy_out o;
 } mip;
 
@@ -306,7 +306,7 @@ static void mip_pieces(mip *m, int i, size_t k)
     size_t r[PIECES_MOST], d[PIECES_MOST];
     double base, line;
     pieces_function f;
-    int j, first = 0, last, count;
+    int j, first = 0, last;
     pieces_read(m->b->net, node, k % node->shape[2], &f);
     base = f.base;
     for (; first < f.relus && f.kink[first] <= l; first++)
@@ -316,7 +316,6 @@ static void mip_pieces(mip *m, int i, size_t k)
         r[last] = mip_more(m, u - f.kink[last]);
         d[last] = mip_more(m, 0);
     }
-    count = last - first;
     mip_new(m, i, k);
     mip_term(m, line, z);
     for (j = first; j < last; j++)
@@ -325,7 +324,7 @@ static void mip_pieces(mip *m, int i, size_t k)
     for (j = first; j < last; j++)
         mip_kink(m, z, r[j], d[j], l, f.kink[j], u);
     /* Above a kink is above the one before. */
-    for (j = first + 1; j < first + count; j++) {
+    for (j = first + 1; j < last; j++) {
         mip_binary(m, 1, d[j]);
         mip_binary(m, -1, d[j - 1]);
         mip_end(m, "<=", 0);
@@ -375,7 +374,7 @@ static void mip_smooth(mip *m, int i, size_t k)
     const double l = x->lo[k], u = x->hi[k], *line = m->b->node[i].line + 4 * k;
     const double wide = fmax((line[2] - line[0]) * l, (line[2] - line[0]) * u) + line[3] - line[1];
     const size_t z = m->code[from][k];
-    size_t d[MIP_MOST_CUTS];
+    size_t d[MIP_MOST_PARTS];
     double touching[4];
     int j;
     m->code[i][k] = m->inputs + 1 + m->variables++;
@@ -388,15 +387,15 @@ static void mip_smooth(mip *m, int i, size_t k)
         mip_side(m, m->code[i][k], z, touching, 0, 0, 0);
         mip_side(m, m->code[i][k], z, touching + 2, 1, 0, 0);
     }
-    if (m->cuts == 1)
+    if (m->parts == 1)
         return;
-    for (j = 0; j < m->cuts; j++)
+    for (j = 0; j < m->parts; j++)
         d[j] = mip_more(m, 0);
-    for (j = 0; j < m->cuts; j++) {
-        mip_part(m, i, k, l + (u - l) * j / m->cuts,
-                 j + 1 < m->cuts ? l + (u - l) * (j + 1) / m->cuts : u, d[j]);
+    for (j = 0; j < m->parts; j++) {
+        mip_part(m, i, k, l + (u - l) * j / m->parts,
+                 j + 1 < m->parts ? l + (u - l) * (j + 1) / m->parts : u, d[j]);
     }
-    for (j = 0; j < m->cuts; j++)
+    for (j = 0; j < m->parts; j++)
         mip_binary(m, 1, d[j]);
     mip_end(m, "=", 1);
 }
@@ -549,9 +548,9 @@ static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
     mip_ends(m);
 }
 
-/* Writes a program; cuts = 0: smooth gates are refused. */
+/* Writes a program whose smooth gates are divided into so many parts; 0: they are refused. */
 static lgelu_status mip_write_gates(bounds_net *b, const vnnlib *p, size_t clause, double margin,
-                                    int cuts, lgelu_write *write, void *user)
+                                    int parts, lgelu_write *write, void *user)
 {
     const size_t outputs = b->node[b->output].n;
     lgelu_status status = LGELU_OK;
@@ -561,7 +560,7 @@ static lgelu_status mip_write_gates(bounds_net *b, const vnnlib *p, size_t claus
     memset(&m, 0, sizeof m);
     m.b = b;
     m.inputs = b->node[b->input].n;
-    m.cuts = cuts;
+    m.parts = parts;
     if (clause >= p->clauses || p->inputs != m.inputs || p->outputs != outputs
         || !(margin - margin <= 0)) {
         return deploy_refuse(
@@ -583,7 +582,7 @@ static lgelu_status mip_write_gates(bounds_net *b, const vnnlib *p, size_t claus
                 node->op == LGELU_OP_MAX_POOL ? deploy_times(node->window[0], node->window[1]) : 0;
             if (taps > most)
                 most = taps;
-            if (node->op == LGELU_OP_GATE && !cuts && !mip_is_relu(b, node) && !pieces_is(node)) {
+            if (node->op == LGELU_OP_GATE && !parts && !mip_is_relu(b, node) && !pieces_is(node)) {
                 return deploy_refuse(b->message, LGELU_E_LAMBDA,
                                      "mixed-integer program: gate '%s' is not ReLU", node->name);
             }
@@ -625,13 +624,14 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
 }
 
 lgelu_status mip_write_enclosed(bounds_net *b, const vnnlib *p, size_t clause, double margin,
-                                int cuts, lgelu_write *write, void *user)
+                                int parts, lgelu_write *write, void *user)
 {
-    if (cuts < 1 || cuts > MIP_MOST_CUTS) {
+    if (parts < 1 || parts > MIP_MOST_PARTS) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "mixed-integer program: expected 1 to %z cuts", (size_t)MIP_MOST_CUTS);
+                             "mixed-integer program: expected 1 to %z parts",
+                             (size_t)MIP_MOST_PARTS);
     }
-    return mip_write_gates(b, p, clause, margin, cuts, write, user);
+    return mip_write_gates(b, p, clause, margin, parts, write, user);
 }
 
 /* ---- reading a solution. CBC writes "Optimal - objective value ...", "Infeasible ..." or "Stopped

@@ -23,8 +23,8 @@
 
    A λ-GELU has no exact program. Its value is enclosed: over the whole of its interval by tangents,
    below and above; and where that leaves a gap of more than 1e-4, the interval is divided into
-   `cuts` parts, each with a binary and lines of its own. So "there is none" is proven of the smooth
-   network, but an input that is found may be none: more cuts then come nearer.
+   `parts` parts, each with a binary and lines of its own. So "there is none" is proven of the
+   smooth network, but an input that is found may be none: more parts then come nearer.
 
    If the program is infeasible, the property holds, within the solver's tolerance. If an input is
    found, run the network on it to confirm. The margin is there so that neither the solver's
@@ -44,10 +44,10 @@ typedef enum { MIP_OPEN = 0, MIP_NONE, MIP_FOUND } mip_answer;
 lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double margin,
                        lgelu_write *write, void *user);
 
-/* The same for networks whose gates are λ-GELU, too, with 1 to MIP_MOST_CUTS cuts. */
-enum { MIP_MOST_CUTS = 16 };
+/* The same for networks whose gates are λ-GELU, too, in 1 to MIP_MOST_PARTS parts. */
+enum { MIP_MOST_PARTS = 16 };
 lgelu_status mip_write_enclosed(bounds_net *b, const vnnlib *p, size_t clause, double margin,
-                                int cuts, lgelu_write *write, void *user);
+                                int parts, lgelu_write *write, void *user);
 
 /* Reads the solution file of CBC, or of glpsol --write; fills x[inputs] if an input was found. */
 mip_answer mip_read(double *x, size_t inputs, const void *file, size_t bytes);

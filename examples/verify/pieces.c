@@ -45,8 +45,10 @@ static void pieces_backward(float *dx, double *dw, const float *dy, const float 
     }
 }
 
-void pieces_gate(pieces *p, int relus, size_t most_channels)
+lgelu_status pieces_gate(pieces *p, int relus, size_t most_channels)
 {
+    if (relus < 1 || relus > PIECES_MOST)
+        return LGELU_E_ARGUMENT;
     memset(p, 0, sizeof *p);
     p->gate.forward = pieces_forward;
     p->gate.backward = pieces_backward;
@@ -54,15 +56,21 @@ void pieces_gate(pieces *p, int relus, size_t most_channels)
     p->gate.user = p;
     p->relus = relus;
     p->most = most_channels;
+    return LGELU_OK;
 }
 
-void pieces_set(lgelu_net *net, int node, const float *base, const float *line, const float *slope,
-                const float *kink)
+lgelu_status pieces_set(lgelu_net *net, int node, const float *base, const float *line,
+                        const float *slope, const float *kink)
 {
-    const pieces *p = (const pieces *)net->nodes[node].custom->user;
+    const pieces *p;
     const size_t channels = net->nodes[node].shape[2], bytes = channels * sizeof(float);
     float *to = net->w + net->nodes[node].bias_at;
     int j;
+    if (!pieces_is(net->nodes + node))
+        return LGELU_E_ARGUMENT;
+    p = (const pieces *)net->nodes[node].custom->user;
+    if (channels > p->most)
+        return LGELU_E_SHAPE;
     memcpy(to, base, bytes);
     memset(to + p->most, 0, bytes);
     if (line)
@@ -72,6 +80,7 @@ void pieces_set(lgelu_net *net, int node, const float *base, const float *line, 
         memcpy(to, slope + channels * (size_t)j, bytes);
         memcpy(to + p->most, kink + channels * (size_t)j, bytes);
     }
+    return LGELU_OK;
 }
 
 int pieces_is(const lgelu_node *node)

@@ -38,14 +38,16 @@ typedef struct {
     double base, line, kink[PIECES_MOST], slope[PIECES_MOST];
 } pieces_function;
 
-/* Prepares a gate of 1 to PIECES_MOST ReLUs for layers of at most so many channels. p stays where
-   it is as long as the network. */
-void pieces_gate(pieces *p, int relus, size_t most_channels);
+/* Prepares a gate of 1 to PIECES_MOST ReLUs for layers of at most so many channels, and returns
+   LGELU_E_ARGUMENT if `relus` is another number. p stays where it is as long as the network. */
+lgelu_status pieces_gate(pieces *p, int relus, size_t most_channels);
 
 /* Stores the constants of gate `node` of a network that is made: base[channels], line[channels] or
-   NULL, which is 0, and slope and kink, (relus, channels). */
-void pieces_set(lgelu_net *net, int node, const float *base, const float *line, const float *slope,
-                const float *kink);
+   NULL, which is 0, and slope and kink, (relus, channels). Returns LGELU_E_ARGUMENT if the node is
+   not such a gate, and LGELU_E_SHAPE if it has more channels than its struct has space for. A
+   network must not run before. */
+lgelu_status pieces_set(lgelu_net *net, int node, const float *base, const float *line,
+                        const float *slope, const float *kink);
 
 /* Returns whether a node is such a gate. */
 int pieces_is(const lgelu_node *node);

@@ -309,7 +309,7 @@ static int solver_attack(solver_net *s, const vnnlib *p, size_t clause)
 }
 
 /* Writes the program into the folder; returns -1 with s->message if that fails. */
-static int solver_question(solver_net *s, const vnnlib *p, size_t clause, int cuts,
+static int solver_question(solver_net *s, const vnnlib *p, size_t clause, int parts,
                            const char *name)
 {
     FILE *f = fopen(name, "wb");
@@ -317,7 +317,7 @@ static int solver_question(solver_net *s, const vnnlib *p, size_t clause, int cu
         snprintf(s->message, sizeof s->message, "solver: %.100s can't be written", name);
         return -1;
     }
-    if (mip_write_enclosed(&s->b, p, clause, 1e-5, cuts, solver_put, f))
+    if (mip_write_enclosed(&s->b, p, clause, 1e-5, parts, solver_put, f))
         memcpy(s->message, s->b.message, sizeof s->message);
     /* The answer to a truncated question would be the answer to another one. */
     if (fclose(f) && !s->message[0])
@@ -349,10 +349,10 @@ static mip_answer solver_answer(solver_net *s, const vnnlib *p, const char *name
     return answer;
 }
 
-/* Lets the program answer one clause, within the given seconds, with smooth gates cut into `cuts`
-   parts. */
-static mip_answer solver_program_cut(solver_net *s, const vnnlib *p, size_t clause, double seconds,
-                                     int cuts)
+/* Lets the program answer one clause, within the given seconds, with smooth gates divided into
+   so many parts. */
+static mip_answer solver_program_in_parts(solver_net *s, const vnnlib *p, size_t clause,
+                                          double seconds, int parts)
 {
     char path[SOLVER_PATH], question[400], file[400], limit[32];
     const char *const cbc[] = { "cbc",    "question.lp", "-timeMode",     "cpu",
@@ -376,7 +376,7 @@ static mip_answer solver_program_cut(solver_net *s, const vnnlib *p, size_t clau
         snprintf(s->message, sizeof s->message, "solver: %.100s can't be removed", file);
         return MIP_OPEN;
     }
-    if (solver_question(s, p, clause, cuts, question))
+    if (solver_question(s, p, clause, parts, question))
         return MIP_OPEN;
     began = solver_now();
     status =
@@ -402,12 +402,12 @@ static mip_answer solver_program_cut(solver_net *s, const vnnlib *p, size_t clau
 static mip_answer solver_program(solver_net *s, const vnnlib *p, size_t clause, double seconds)
 {
     const double end = s->seconds + seconds;
-    mip_answer answer = solver_program_cut(s, p, clause, seconds, 1);
-    int cuts;
-    for (cuts = 4; s->smooth && cuts <= MIP_MOST_CUTS && answer == MIP_FOUND; cuts *= 4) {
+    mip_answer answer = solver_program_in_parts(s, p, clause, seconds, 1);
+    int parts;
+    for (parts = 4; s->smooth && parts <= MIP_MOST_PARTS && answer == MIP_FOUND; parts *= 4) {
         if (solver_check(s, p) || end - s->seconds < 0.1)
             break;
-        answer = solver_program_cut(s, p, clause, end - s->seconds, cuts);
+        answer = solver_program_in_parts(s, p, clause, end - s->seconds, parts);
     }
     return answer;
 }

@@ -19,9 +19,9 @@
    bounds proved it; if a solver did, for exact arithmetic within the solver's tolerance (1e-6).
 
    solver_make takes all gates as ReLU, solver_make_as_is as they are: ReLU, several ReLUs
-   (pieces.h) or λ-GELU. A smooth network's program encloses its gates (mip.h), first with 1 cut,
-   that is by tangents alone, and while what it finds is no counterexample with 4, then 16, so that
-   some questions about it remain open whatever the time.
+   (pieces.h) or λ-GELU. A smooth network's program encloses its gates (mip.h), first by tangents
+   alone, and while what it finds is no counterexample in 4 parts, then in 16, so that some
+   questions about it remain open whatever the time.
 
    Copy solver.[ch], attack.[ch], mip.[ch], bounds.[ch], pieces.[ch], vnnlib.[ch], decimal.h and
    deploy.h beside lgelu.h. */

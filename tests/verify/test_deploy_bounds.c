@@ -476,6 +476,34 @@ static void refusals(void)
     free(d.block);
 }
 
+/* Gates of several ReLUs refuse what they have no space for. */
+static void several_refusals(void)
+{
+    static pieces wide, narrow;
+    static const float zero[SEVERAL_WIDEST];
+    deploy_net d;
+    int gate = 0;
+    check(pieces_gate(&wide, 0, 1) == LGELU_E_ARGUMENT
+              && pieces_gate(&wide, PIECES_MOST + 1, 1) == LGELU_E_ARGUMENT
+              && !pieces_gate(&wide, 1, SEVERAL_WIDEST) && !pieces_gate(&narrow, 1, 1),
+          "a gate of several ReLUs has 1 to PIECES_MOST", "it has not");
+    net_gate = &wide.gate;
+    net_make(&d, NET_SMALL, 0, LGELU_GATE_CUSTOM, 1, 1);
+    while (!pieces_is(d.nodes + gate))
+        gate++;
+    check(pieces_set(&d.net, d.output, zero, zero, zero, zero) == LGELU_E_ARGUMENT,
+          "constants of a gate of several ReLUs: another layer is refused", "it is not");
+    check(!pieces_set(&d.net, gate, zero, NULL, zero, zero), "and such a gate is not", "it is");
+    free(d.block);
+    net_gate = &narrow.gate;
+    net_make(&d, NET_SMALL, 0, LGELU_GATE_CUSTOM, 1, 1);
+    check(pieces_set(&d.net, gate, zero, NULL, zero, zero) == LGELU_E_SHAPE,
+          "constants of a gate of several ReLUs: more channels than there is space for are refused",
+          "they are not");
+    free(d.block);
+    net_gate = NULL;
+}
+
 /* Counts the floats of a gate of several ReLUs that are outside of its lines or its interval, over
    an interval that is drawn. */
 static size_t outside_of_lines(const deploy_net *d, uint64_t draw, size_t *count)
@@ -638,6 +666,7 @@ int main(int argc, char **argv)
     optimised(NET_SMALL, 0, 0.7);
     optimised(NET_MLP, 8, 0.3);
     optimised(NET_LENET, 16, 0.02);
+    several_refusals();
     several(NET_SMALL, 0, 0.7);
     several(NET_MLP, 8, 0.05);
     boxes(NET_MLP, 8);

@@ -412,7 +412,7 @@ static double least_on_grid(deploy_net *d, const double *low, const double *high
 }
 
 /* Programs that enclose λ-GELU: what they prove agrees with a fine grid, and a little away from the
-   least value they decide. With one cut, tangents alone, they decide less. */
+   least value they decide. In one part, by tangents alone, they decide less. */
 static void enclosed(void)
 {
     static const double shift[4] = { -0.3, -0.05, 0.05, 0.3 };
@@ -438,10 +438,10 @@ static void enclosed(void)
         for (int k = 0; k < 4 && s.program; k++) {
             solver_verdict verdict;
             p.term[0].c = least + shift[k];
-            verdict = solver_ask(&s, &p, 20);
+            verdict = solver_ask(&s, &p, 6);
             wrong += verdict == (k < 2 ? SOLVER_VIOLATED : SOLVER_HOLDS);
             decided += verdict != SOLVER_OPEN;
-            coarse += k == 1 && solver_program_cut(&s, &p, 0, 20, 1) == MIP_NONE;
+            coarse += k == 1 && solver_program_in_parts(&s, &p, 0, 6, 1) == MIP_NONE;
             asked++;
         }
         solver_free(&s);

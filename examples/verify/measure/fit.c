@@ -39,7 +39,8 @@ static void take_gates(network *w, const onnx_relu *c)
         if (gate == c->gates || from->replaced != w->several.relus || !from->kink
             || from->channels != w->nodes[i].shape[2])
             fail("the converter left gate '%s' as it is", w->nodes[i].name);
-        pieces_set(&w->net, i, from->base, from->line, from->slope, from->kink);
+        if (pieces_set(&w->net, i, from->base, from->line, from->slope, from->kink))
+            fail("gate '%s' has too many channels", w->nodes[i].name);
         gate++;
     }
     if (gate != c->gates)

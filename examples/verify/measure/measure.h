@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0
-   measure.h: what the four measurements have in common: the networks of the study, values by
+   measure.h: what the five measurements have in common: the networks of the study, values by
    quantity, row, arm and seed, tables, and rules. */
 #ifndef MEASURE_H
 #define MEASURE_H

@@ -9,7 +9,7 @@
    *proven* if bounds, optimised lines or the solver show that no other logit exceeds that of its
    class, *refuted* if an input in the box is found for which the network itself, in f32, has
    another class, and *open* otherwise. The smooth network takes the same road: its gates are
-   enclosed by lines that are optimised, then by tangents and, cut into parts, by programs (mip.h).
+   enclosed by lines that are optimised, then by programs, with tangents and in parts (mip.h).
 
    What is proven of a ReLU network is proven of the smooth one where it holds with a margin: the
    most by which the difference of two logits may be smaller in the smooth network, in the same box,
@@ -276,30 +276,30 @@ static solver_verdict decide_image(subject *a, int winner)
 /* Measures one image in one box. */
 static void one_image(subject *a, size_t picture, int box)
 {
-    finding *smooth = &smooth_finding[box][picture], now_found;
+    finding *smooth = &smooth_finding[box][picture], found;
     int32_t truth;
     size_t gates;
     data_batch(a->x, &truth, &data, DATA_TEST, NULL, picture, 1);
-    now_found.winner = largest(network_run(a->net, a->x, 1));
-    now_found.right = now_found.winner == truth;
-    now_found.verdict = SOLVER_OPEN;
+    found.winner = largest(network_run(a->net, a->x, 1));
+    found.right = found.winner == truth;
+    found.verdict = SOLVER_OPEN;
     box_around(a->p.low, a->p.high, a->x, eps[box]);
-    if (now_found.right) {
-        now_found.verdict = decide_image(a, now_found.winner);
+    if (found.right) {
+        found.verdict = decide_image(a, found.winner);
         a->count[R_UNSTABLE] += (double)bounds_unstable(&a->s.b, &gates) / (double)gates;
         a->count[R_CORRECT]++;
-        a->count[R_PROVEN] += now_found.verdict == SOLVER_HOLDS;
-        a->count[R_REFUTED] += now_found.verdict == SOLVER_VIOLATED;
+        a->count[R_PROVEN] += found.verdict == SOLVER_HOLDS;
+        a->count[R_REFUTED] += found.verdict == SOLVER_VIOLATED;
     }
-    a->count[R_DECIDED] += !now_found.right || now_found.verdict != SOLVER_OPEN;
+    a->count[R_DECIDED] += !found.right || found.verdict != SOLVER_OPEN;
     if (a->arm == GELU)
-        *smooth = now_found;
-    a->count[R_AGREES] += now_found.winner == smooth->winner;
-    if (now_found.verdict != SOLVER_HOLDS)
+        *smooth = found;
+    a->count[R_AGREES] += found.winner == smooth->winner;
+    if (found.verdict != SOLVER_HOLDS)
         return;
-    attack_proof(a, &a->s.a, now_found.winner, picture);
+    attack_proof(a, &a->s.a, found.winner, picture);
     if (has_smooth(a->arm))
-        carry_over(a, now_found.winner, picture, box);
+        carry_over(a, found.winner, picture, box);
 }
 
 /* Records the counts of one box. Quantities of one image in so many are percentages. */
