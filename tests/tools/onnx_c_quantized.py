@@ -53,6 +53,8 @@ class Net:
         """Weights of 8 bits, a scale for each position of an axis or one for all."""
         each = self.n.random() < 0.7
         scale = (0.002 + 0.02 * self.n.random(shape[axis] if each else ())).astype("f4")
+        if each and self.n.random() < 0.2:
+            scale[0] = 1e-25  # a channel whose weights are next to nothing
         zero = np.zeros(shape[axis] if each else (), "i1")
         q = self.n.integers(-127, 128, shape).astype("i1")
         a = {"axis": axis} if each else {}

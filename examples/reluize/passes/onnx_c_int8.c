@@ -358,13 +358,19 @@ static uint8_t *onnx_c_int8_make_table(onnx_c *c, int node, const onnx_c_inner *
 
 /* ---- [4] SCALES ---- */
 
-/* A positive number as m·2^-shift, m of 31 bits. Returns 0, or -1: out of range. */
+/* A positive number as m·2^-shift, m of 31 bits; 0 for one whose product with any sum of 32 bits is
+   below a half, such as that of a channel without weights. Returns 0, or -1: out of range. */
 static int onnx_c_int8_multiplier(double x, int64_t *m, int *shift)
 {
     int exponent;
     double part;
-    if (!(x > 1e-12) || !(x < 1e6))
+    if (!(x > 0) || !(x < 1e6))
         return -1;
+    if (ldexp(x, 32) < 1) {
+        *m = 0;
+        *shift = 1;
+        return 0;
+    }
     part = frexp(x, &exponent);
     *m = (int64_t)rint(ldexp(part, 31));
     *shift = 31 - exponent;
