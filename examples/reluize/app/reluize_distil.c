@@ -697,6 +697,7 @@ static int train(conversion *c, int from, const char *key, const char *text)
     }
     if (!bad && !r->rival)
         remove(r->state);
+    c->began += seconds() - start; /* a run has an estimate of its own */
     onnx_distil_end(r->d);
     while (r->maps)
         free((float *)(uintptr_t)r->map[--r->maps].scale);
