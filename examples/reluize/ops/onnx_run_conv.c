@@ -827,7 +827,20 @@ static int onnx_conv_begin(onnx_call *c, int transposed, const onnx_tensor *x,
     return 0;
 }
 
-/* A convolution of tensors that have the type of their arithmetic. */
+/* Computes y from tensors that have the type of their arithmetic. bias NULL: none. Returns 0 or -1.
+ */
+typedef int conv_computes(onnx_call *c, conv_plan *p, const onnx_tensor *x,
+                          const onnx_tensor *weight, const onnx_tensor *bias, onnx_tensor *y);
+
+static void onnx_conv_set_floats(conv_plan *p, const onnx_tensor *x, const onnx_tensor *weight,
+                                 const onnx_tensor *bias, onnx_tensor *y)
+{
+    p->x = (const float *)x->data;
+    p->weight = (const float *)weight->data;
+    p->bias = bias ? (const float *)bias->data : NULL;
+    p->y = (float *)y->data;
+}
+
 static int onnx_conv_run_plan(onnx_call *c, conv_plan *p, const onnx_tensor *x,
                               const onnx_tensor *weight, const onnx_tensor *bias, onnx_tensor *y)
 {
@@ -835,10 +848,7 @@ static int onnx_conv_run_plan(onnx_call *c, conv_plan *p, const onnx_tensor *x,
     if (!y->count)
         return 0;
     if (y->type == ONNX_F32) {
-        p->x = (const float *)x->data;
-        p->weight = (const float *)weight->data;
-        p->bias = bias ? (const float *)bias->data : NULL;
-        p->y = (float *)y->data;
+        onnx_conv_set_floats(p, x, weight, bias, y);
         return p->in != 1 || p->out > 4 ? onnx_conv_products(c, p) : onnx_conv_depthwise(c, p);
     }
     onnx_conv_in_double(p, (const double *)x->data, (const double *)weight->data,
@@ -879,22 +889,31 @@ static void onnx_conv_free(onnx_tensor **part, int n)
         onnx_tensor_free(part[--n]);
 }
 
-static int onnx_conv_float(onnx_call *c)
+/* A convolution of floating-point numbers, or a transposed one. as: what brings an input into the
+   type of the arithmetic. */
+static int onnx_conv_of_floats(onnx_call *c, int transposed,
+                               onnx_tensor *(*as)(onnx_call *, const onnx_tensor *),
+                               conv_computes *compute)
 {
     onnx_tensor *part[3], *y = NULL;
     int64_t dim[ONNX_MOST_RANK];
     conv_plan plan;
     if (onnx_conv_check_types(c)
-        || onnx_conv_begin(c, 0, c->in[0], c->in[1], onnx_in_of(c, 2), &plan, dim))
+        || onnx_conv_begin(c, transposed, c->in[0], c->in[1], onnx_in_of(c, 2), &plan, dim))
         return -1;
-    if (!onnx_conv_inputs(c, onnx_layer_in, part, 3))
+    if (!onnx_conv_inputs(c, as, part, 3))
         y = onnx_tensor_make(c->run, part[0]->type, 2 + plan.dims, dim);
-    if (y && onnx_conv_run_plan(c, &plan, part[0], part[1], part[2], y)) {
+    if (y && compute(c, &plan, part[0], part[1], part[2], y)) {
         onnx_tensor_free(y);
         y = NULL;
     }
     onnx_conv_free(part, 3);
     return onnx_layer_out(c, 0, c->in[0]->type, y);
+}
+
+static int onnx_conv_float(onnx_call *c)
+{
+    return onnx_conv_of_floats(c, 0, onnx_layer_in, onnx_conv_run_plan);
 }
 
 /* The convolution of integers less their zero points, in double, where it is exact. NULL: an
@@ -1053,12 +1072,19 @@ int onnx_transposed_windows(onnx_call *c, const onnx_tensor *x, const onnx_tenso
 }
 
 /* Computes y from floats. */
-static int onnx_conv_transposed_run(onnx_call *c, const conv_plan *p)
+static int onnx_conv_transposed_run(onnx_call *c, conv_plan *p, const onnx_tensor *x,
+                                    const onnx_tensor *weight, const onnx_tensor *bias,
+                                    onnx_tensor *y)
 {
     const int64_t size = (int64_t)deploy_times(deploy_times(p->in, p->taps), p->pixels);
-    onnx_tensor *columns = onnx_tensor_make(c->run, ONNX_F32, 1, &size);
+    onnx_tensor *columns;
     size_t i;
-    int failed = !columns;
+    int failed;
+    if (!y->count)
+        return 0;
+    onnx_conv_set_floats(p, x, weight, bias, y);
+    columns = onnx_tensor_make(c->run, ONNX_F32, 1, &size);
+    failed = !columns;
     for (i = 0; i < p->images * p->groups && !failed; i++) {
         const size_t group = i % p->groups;
         lgelu_product job;
@@ -1089,26 +1115,7 @@ static int onnx_conv_transposed_run(onnx_call *c, const conv_plan *p)
 
 static int onnx_conv_transposed(onnx_call *c)
 {
-    onnx_tensor *part[3], *y = NULL;
-    int64_t dim[ONNX_MOST_RANK];
-    conv_plan plan;
-    if (onnx_conv_check_types(c)
-        || onnx_conv_begin(c, 1, c->in[0], c->in[1], onnx_in_of(c, 2), &plan, dim))
-        return -1;
-    if (!onnx_conv_inputs(c, onnx_as_float, part, 3))
-        y = onnx_tensor_make(c->run, ONNX_F32, 2 + plan.dims, dim);
-    if (y && y->count) {
-        plan.x = (const float *)part[0]->data;
-        plan.weight = (const float *)part[1]->data;
-        plan.bias = part[2] ? (const float *)part[2]->data : NULL;
-        plan.y = (float *)y->data;
-        if (onnx_conv_transposed_run(c, &plan)) {
-            onnx_tensor_free(y);
-            y = NULL;
-        }
-    }
-    onnx_conv_free(part, 3);
-    return onnx_layer_out(c, 0, c->in[0]->type, y);
+    return onnx_conv_of_floats(c, 1, onnx_as_float, onnx_conv_transposed_run);
 }
 
 /* Reads the windows of Col2Im: image_shape and block_shape are inputs. */
