@@ -237,6 +237,7 @@ static void bounds_pieces_lines(const pieces_function *p, double l, double u, do
 {
     bounds_curve c;
     c.lambda = 0;
+    c.sign = 1;
     c.pieces = p;
     c.l = l;
     c.u = u;
@@ -280,6 +281,7 @@ static void bounds_gate_lines(double lambda, double l, double u, double *line)
         return;
     }
     c.lambda = lambda;
+    c.sign = 1;
     c.pieces = NULL;
     c.l = l;
     c.u = u;
@@ -627,6 +629,7 @@ static void bounds_difference_pieces(bounds_net *b, int i, size_t k, double lamb
     double deep, shallow, least, most, low, high, slack, *line = b->node[i].line + 4 * k;
     bounds_curve c;
     c.lambda = lambda;
+    c.sign = 1;
     c.pieces = NULL;
     c.l = s->lo[k];
     c.u = s->hi[k];
@@ -1682,6 +1685,7 @@ static double bounds_pool_value(const bounds_net *b, int i, size_t k, double a, 
     bounds_window w;
     w.node = node;
     w.from = b->net->nodes + node->input[0];
+    w.in = w.out = 0; /* a pool has no weights */
     if (node->op == LGELU_OP_MAX_POOL) {
         const size_t sure = bounds_sure_maximum(b, &w, row, column, channel, &high);
         return sure != (size_t)-1 || a > 0 ? x[high] : b->node[i].hi[k];

@@ -155,7 +155,7 @@ n.save('$out/own_few.npy', x[:90]); n.save('$out/own_few_answer.npy', answer[:90
 else echo "skip reluize: labels that fit no better than chance: $no_onnx"; fi
 head -c 700 $model > $out/cut.onnx
 printf '1,2,0\n3,4,1\n5,6,1\n7,8,0\n9,x,1\n' > $out/odd.csv
-refused "no model" 2 'a model, --data and -o are needed' --data x
+refused "no model" 2 'the model is missing' --data x
 refused "an unknown option" 2 'no such option' $model --data $out/table.csv -o $out/no.onnx --what
 refused "two data for one input" 2 'there is --data .* already; of several inputs, name each' $model --data $out/table.csv --data $out/five.csv -o $out/no.onnx
 refused "two data for one name" 2 'there is --data x=.* already' $model --data x=$out/table.csv --data x=$out/five.csv -o $out/no.onnx

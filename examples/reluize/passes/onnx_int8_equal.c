@@ -266,9 +266,8 @@ static void equal_multiply(const struct onnx_int8_space *s, onnx_rewrite *r, int
     const int rank = s->rank[v];
     float *x = (float *)deploy_room(c->n, sizeof *x);
     char name[ONNX_REWRITE_NAME];
-    const char *in[2], *out[1];
+    const char *in[2];
     int64_t dim[ONNX_MOST_RANK];
-    onnx_new_node n;
     size_t k;
     int i;
     r->failed |= !x;
@@ -281,17 +280,9 @@ static void equal_multiply(const struct onnx_int8_space *s, onnx_rewrite *r, int
     onnx_rewrite_new_name(r, v, inverse ? "divisors" : "factors", name);
     onnx_rewrite_add(r, name, ONNX_F32, rank - 1, dim, x);
     free(x);
-    memset(&n, 0, sizeof n);
     in[0] = from;
     in[1] = name;
-    out[0] = to;
-    n.name = "";
-    n.op = "Mul";
-    n.input = in;
-    n.inputs = 2;
-    n.output = out;
-    n.outputs = 1;
-    r->failed |= onnx_edit_insert(r->edit, before, &n) != 0;
+    onnx_rewrite_insert(r, before, "", "Mul", in, 2, to);
 }
 
 /* Inserts the multiplications before and behind a gate. */
