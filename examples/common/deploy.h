@@ -36,6 +36,17 @@ DEPLOY_FN size_t deploy_times(size_t a, size_t b)
 
 DEPLOY_FN size_t deploy_plus(size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
 
+/* The hash (FNV-1a) of no bytes, and that of n bytes which follow those whose hash is `hash`. */
+#define DEPLOY_HASH 0xCBF29CE484222325u
+DEPLOY_FN uint64_t deploy_hash(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    size_t i;
+    for (i = 0; i < n; i++)
+        hash = (hash ^ p[i]) * 0x100000001B3u;
+    return hash;
+}
+
 /* Allocates zeros, to be freed by the caller; NULL: too large, or out of memory. */
 DEPLOY_FN void *deploy_room(size_t count, size_t size)
 {

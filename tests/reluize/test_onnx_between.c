@@ -139,31 +139,42 @@ static void keep(result *to, const onnx_tensor *y)
     memcpy(to->bytes, y->data, y->count);
 }
 
+/* Begins a run of a graph, or returns NULL where there is none. literal: node by node. */
+static onnx_run *begin_run(const onnx_graph *g, int literal)
+{
+    onnx_run_options o;
+    memset(&o, 0, sizeof o);
+    o.literal = literal;
+    return g ? onnx_run_begin(g, &o, said) : NULL;
+}
+
+/* Evaluates what is set, keeps the value y, and ends the run. */
+static void end_run(onnx_run *run, const onnx_graph *g, result *y)
+{
+    if (onnx_run_all(run))
+        memcpy(said, run->message, sizeof said);
+    else
+        keep(y, onnx_run_get(run, onnx_graph_find(g, "y")));
+    onnx_run_end(run);
+}
+
 static result evaluate(const row *r, const sample *s, int literal, int wrong)
 {
     static const char *const name[] = { "bytes_a", "bytes_b" };
     memory_file file = file_of(r, s, wrong);
     onnx_graph *g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
-    onnx_run_options o;
-    onnx_run *run;
+    onnx_run *run = begin_run(g, literal);
     onnx_eight e;
     result y;
     memset(&y, 0, sizeof y);
-    memset(&o, 0, sizeof o);
-    o.literal = literal;
-    run = g ? onnx_run_begin(g, &o, said) : NULL;
     y.found = run && onnx_eight_find(run, 3, &e) ? (int)e.kind : -1;
     for (int k = 0; run && k < 2; k++) {
         onnx_tensor *x = onnx_tensor_make(run, s->type, s->rank, s->dim);
         memcpy(x->data, s->bytes[k], x->count);
         onnx_run_set(run, onnx_graph_find(g, name[k]), x);
     }
-    if (run && onnx_run_all(run))
-        memcpy(said, run->message, sizeof said);
-    else if (run)
-        keep(&y, onnx_run_get(run, onnx_graph_find(g, "y")));
     if (run)
-        onnx_run_end(run);
+        end_run(run, g, &y);
     onnx_graph_close(g);
     free(file.data);
     return y;
@@ -435,24 +446,16 @@ static result evaluate_layer(const layer_row *r, const layer_sample *s, int defi
 {
     memory_file file = layer_file(r, s, defined, wrong);
     onnx_graph *g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
-    onnx_run_options o;
-    onnx_run *run;
+    onnx_run *run = begin_run(g, defined);
     onnx_eight e;
     result y;
     memset(&y, 0, sizeof y);
-    memset(&o, 0, sizeof o);
-    o.literal = defined;
-    run = g ? onnx_run_begin(g, &o, said) : NULL;
     y.found = run && onnx_eight_find(run, g->top.nodes - 1, &e) ? (int)e.kind : -1;
     if (run) {
         onnx_tensor *x = onnx_tensor_make(run, s->type, s->rank, s->dim);
         memcpy(x->data, s->x, x->count);
         onnx_run_set(run, onnx_graph_find(g, "bytes"), x);
-        if (onnx_run_all(run))
-            memcpy(said, run->message, sizeof said);
-        else
-            keep(&y, onnx_run_get(run, onnx_graph_find(g, "y")));
-        onnx_run_end(run);
+        end_run(run, g, &y);
     }
     onnx_graph_close(g);
     free(file.data);

@@ -351,6 +351,21 @@ static void solvers(int kind)
     }
 }
 
+/* Prepares the question whether the first logit may be below another one in a box. */
+static void ask_one_term(vnnlib *p, solver_net *s, const deploy_net *d, const double low[2],
+                         const double high[2])
+{
+    if (vnnlib_box(p, 2, 3) || vnnlib_robust(p, 0)
+        || solver_make_as_is(s, &d->net, d->output, "build")) {
+        check(0, "solver", "%s", s->message);
+        exit(1);
+    }
+    memcpy(p->low, low, 2 * sizeof *low);
+    memcpy(p->high, high, 2 * sizeof *high);
+    p->clauses = p->terms = 1;
+    p->clause[1] = 1;
+}
+
 /* A planted error is caught: where the kinks of the enumerated network are moved a little, the
    solver's answers about the one that was not moved disagree. */
 static void planted(void)
@@ -366,15 +381,7 @@ static void planted(void)
         several_draw(&d.net, seed, 0.05f);
         enumerate(&r, &d, low, high);
         several_draw(&d.net, seed, 0);
-        if (vnnlib_box(&p, 2, 3) || vnnlib_robust(&p, 0)
-            || solver_make_as_is(&s, &d.net, d.output, "build")) {
-            check(0, "solver", "%s", s.message);
-            exit(1);
-        }
-        memcpy(p.low, low, sizeof low);
-        memcpy(p.high, high, sizeof high);
-        p.clauses = p.terms = 1;
-        p.clause[1] = 1;
+        ask_one_term(&p, &s, &d, low, high);
         for (int k = 0; k < 2 && s.program; k++) {
             p.term[0].c = r.least[0][p.term[0].b] + (k ? 1e-3 : -1e-3);
             wrong += solver_ask(&s, &p, 20) != (k ? SOLVER_VIOLATED : SOLVER_HOLDS);
@@ -425,15 +432,7 @@ static void enclosed(void)
         vnnlib p;
         double least;
         net_make(&d, NET_SMALL, 0, LGELU_GATE_LAMBDA, hardness[seed % 3], seed);
-        if (vnnlib_box(&p, 2, 3) || vnnlib_robust(&p, 0)
-            || solver_make_as_is(&s, &d.net, d.output, "build")) {
-            check(0, "solver", "%s", s.message);
-            exit(1);
-        }
-        memcpy(p.low, low, sizeof low);
-        memcpy(p.high, high, sizeof high);
-        p.clauses = p.terms = 1;
-        p.clause[1] = 1;
+        ask_one_term(&p, &s, &d, low, high);
         least = least_on_grid(&d, low, high, 0, p.term[0].b);
         for (int k = 0; k < 4 && s.program; k++) {
             solver_verdict verdict;

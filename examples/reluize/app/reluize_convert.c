@@ -753,8 +753,7 @@ static int order_hashes(const void *a, const void *b)
 /* Returns a hash (FNV-1a) of what all inputs receive for sample j of n. */
 static uint64_t hash_sample(const conversion *c, onnx_tensor *const *in, size_t j, size_t n)
 {
-    uint64_t hash = 14695981039346656037u;
-    size_t i;
+    uint64_t hash = DEPLOY_HASH;
     int k;
     for (k = 0; k < c->graph->top.inputs; k++) {
         const size_t bytes = in[k]->count * onnx_type_bytes(in[k]->type) / n;
@@ -762,8 +761,7 @@ static uint64_t hash_sample(const conversion *c, onnx_tensor *const *in, size_t 
         /* an array that each run receives is the same for all */
         if (n > 1 && (!in[k]->rank || (size_t)in[k]->dim[0] != n))
             continue;
-        for (i = 0; i < bytes; i++)
-            hash = (hash ^ x[i]) * 1099511628211u;
+        hash = deploy_hash(hash, x, bytes);
     }
     return hash;
 }

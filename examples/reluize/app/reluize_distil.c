@@ -191,21 +191,10 @@ typedef struct {
     uint64_t hash;
 } state_file;
 
-#define STATE_HASH 0xCBF29CE484222325u
-
-static uint64_t hash_bytes(uint64_t hash, const void *p, size_t n)
-{
-    const unsigned char *byte = (const unsigned char *)p;
-    size_t i;
-    for (i = 0; i < n; i++)
-        hash = (hash ^ byte[i]) * 0x100000001B3u;
-    return hash;
-}
-
 static int write_bytes(const void *p, size_t n, void *user)
 {
     state_file *s = (state_file *)user;
-    s->hash = hash_bytes(s->hash, p, n);
+    s->hash = deploy_hash(s->hash, p, n);
     return fwrite(p, 1, n, s->f) == n ? 0 : -1;
 }
 
@@ -226,7 +215,7 @@ static int save_state(distil_run *r)
     if (output_try(&o, r->state) || output_begin(&o))
         return fail("%s: %s", r->state, output_error());
     s.f = o.f;
-    s.hash = STATE_HASH;
+    s.hash = DEPLOY_HASH;
     bad = write_bytes(&r->p, sizeof r->p, &s) || write_bytes(&r->now, sizeof r->now, &s)
           || onnx_distil_save(r->d, write_bytes, &s);
     hash = s.hash;
@@ -243,11 +232,11 @@ static int state_is_whole(FILE *f)
 {
     enum { PART = 4096 };
     unsigned char part[sizeof(uint64_t) + PART]; /* the last bytes so far, and those that follow */
-    uint64_t hash = STATE_HASH, expected = 0;
+    uint64_t hash = DEPLOY_HASH, expected = 0;
     size_t n = fread(part, 1, sizeof expected, f);
     const int enough = n == sizeof expected;
     while (enough && (n = fread(part + sizeof expected, 1, PART, f)) > 0) {
-        hash = hash_bytes(hash, part, n);
+        hash = deploy_hash(hash, part, n);
         memmove(part, part + n, sizeof expected);
     }
     memcpy(&expected, part, enough ? sizeof expected : 0);

@@ -310,10 +310,8 @@ static int onnx_same(const deploy_span *a, const deploy_span *b)
 
 static size_t onnx_hash(const deploy_span *name, int scope)
 {
-    uint64_t h = 0xCBF29CE484222325u ^ (uint64_t)scope * 0x9E3779B97F4A7C15u;
-    size_t i;
-    for (i = 0; i < name->n; i++)
-        h = (h ^ name->p[i]) * 0x100000001B3u;
+    const uint64_t h =
+        deploy_hash(DEPLOY_HASH ^ (uint64_t)scope * 0x9E3779B97F4A7C15u, name->p, name->n);
     return (size_t)((h ^ h >> 32) * 0x9E3779B97F4A7C15u >> 20);
 }
 

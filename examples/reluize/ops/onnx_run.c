@@ -461,10 +461,7 @@ void onnx_tensor_set_real(onnx_tensor *x, size_t i, double y)
 
 static size_t onnx_run_hash(const void *bytes, size_t n)
 {
-    uint64_t h = 0xCBF29CE484222325u;
-    size_t i;
-    for (i = 0; i < n; i++)
-        h = (h ^ ((const unsigned char *)bytes)[i]) * 0x100000001B3u;
+    const uint64_t h = deploy_hash(DEPLOY_HASH, bytes, n);
     return (size_t)(h ^ h >> 32);
 }
 

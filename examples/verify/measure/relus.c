@@ -66,8 +66,7 @@ static double eps[MOST_BOXES];
 static char row[MOST_BOXES][24];
 static int boxes;
 
-/* RULES: the last size of the boxes that --eps lists is the third row's, or the last one's. Margins
-   are in points. */
+/* RULES: each is decided for every size of the boxes. Margins are in points. */
 static const rule rules[] = {
     { "cold is proven more than gelu", R_PROVEN, 0, COLD, 0, GELU, 2 },
     { "one is proven more than gelu", R_PROVEN, 0, ONE, 0, GELU, 2 },
