@@ -51,7 +51,7 @@ run()
         option=
         case $BRIEF-$program in
         ?*-test_gemm|?*-test_same_bits) option=--short ;;
-        ?*-test_int8_planes) option=300 ;;
+        ?*-test_int8_planes|?*-test_int8_products) option=300 ;;
         esac
         timeout 1800 $runner $dir/program $option > $dir/program.out 2>&1
         status=$?
@@ -74,7 +74,13 @@ run 'another libm (musl)' musl -O2 -- $numbers $kernels
 run 'AArch64, gcc' aarch64 -O2 -- $numbers $kernels
 [ "$BRIEF" ] || run 'AArch64, gcc -O3, contracted' aarch64 -std=gnu99 -O3 -ffp-contract=fast -- test_same_bits
 run 'AArch64 without an optimiser' aarch64 -O0 -- test_same_bits
-run 'AArch64, integers' aarch64 -O2 -std=gnu99 -I../examples/common -I../examples/reluize/ops -- test_int8_planes
+for under in 'qemu-aarch64 -cpu max' 'qemu-aarch64 -cpu cortex-a53'; do
+    for c in aarch64 aarch64-clang; do
+        run "AArch64, integers, $c, ${under##* }" $c -O2 -std=gnu99 -I../examples/common -I../examples/reluize/ops -- \
+            test_int8_planes test_int8_products
+    done
+done
+under=
 run 'AArch64, clang' aarch64-clang -O2 -- $numbers $kernels
 run 's390x, big-endian' s390x -O2 -- $numbers $kernels
 run 'powerpc64, big-endian' ppc64 -O2 -- $numbers $kernels

@@ -28,18 +28,6 @@
 #define PLANES_VNNI256 0
 #endif
 
-#if !defined(LGELU_NO_SIMD) && defined(__aarch64__) && defined(__GNUC__) && !defined(__TINYC__)
-#define PLANES_ARM 1
-#include <arm_neon.h>
-#if defined(__clang__)
-#define PLANES_ON_DOT static __attribute__((target("dotprod")))
-#else
-#define PLANES_ON_DOT static __attribute__((target("arch=armv8.2-a+dotprod")))
-#endif
-#else
-#define PLANES_ARM 0
-#endif
-
 #if defined(__clang__)
 #define PLANES_UNROLLED _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__) && __GNUC__ >= 8
@@ -199,7 +187,7 @@ size_t int8_plane_look_up_512(uint8_t *y, const uint8_t *x, size_t n, const uint
 }
 #endif
 
-#if PLANES_ARM
+#if INT8_ARM
 /* Four sums as bytes in 32 bits. The larger one of NaN and a number is the number. */
 static int32x4_t int8_plane_scale_4(const int32_t *sum, float32x4_t by, const int8_scaling *s)
 {
@@ -251,7 +239,7 @@ void int8_to_bytes(uint8_t *y, const int32_t *sum, size_t n, size_t output, int 
         i = int8_plane_scale_512(y, sum, n, factor, each, s);
     else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
         i = int8_plane_scale_256(y, sum, n, factor, each, s);
-#elif PLANES_ARM
+#elif INT8_ARM
     if (set == INT8_NEON || set == INT8_NEON_DOT)
         i = int8_plane_scale_neon(y, sum, n, factor, each, s);
 #endif
@@ -465,7 +453,7 @@ static void int8_plane_interleave_4(uint8_t *to, const uint8_t *const *row, size
     _mm_storeu_si128((__m128i *)(void *)to,
                      _mm_xor_si128(_mm_unpacklo_epi16(ab, cd), _mm_set1_epi8((char)flip)));
 }
-#elif PLANES_ARM
+#elif INT8_ARM
 static void int8_plane_interleave_16(uint8_t *to, const uint8_t *const *row, size_t i,
                                      size_t stride, uint8_t flip)
 {
@@ -485,7 +473,7 @@ static void int8_plane_interleave(uint8_t *to, const uint8_t *const *row, size_t
                                   uint8_t flip)
 {
     size_t i = 0;
-#if PLANES_X86 || PLANES_ARM
+#if PLANES_X86 || INT8_ARM
     /* of each second byte the last 16 are read with the one behind them */
     for (; stride <= 2 && i + 16 + (stride - 1) <= n; i += 16)
         int8_plane_interleave_16(to + 4 * i, row, i, stride, flip);
@@ -844,7 +832,7 @@ void int8_plane_sums_avx2(int32_t *sums, const int8_planes *g, const uint8_t *x,
 }
 #endif
 
-#if PLANES_ARM
+#if INT8_ARM
 /* Bytes become signed by subtracting 128, which adds 128 times the sum of the weights. */
 static int8x16_t int8_plane_signed(const uint8_t *x)
 {
@@ -926,8 +914,8 @@ static void int8_plane_sums_neon(int32_t *sums, const int8_planes *g, const uint
     }
 }
 
-PLANES_ON_DOT void int8_plane_sums_of_dot(int32_t *sums, const int8_planes *g, const uint8_t *x,
-                                          const int8_t *w, const int32_t *first)
+static INT8_DOT void int8_plane_sums_of_dot(int32_t *sums, const int8_planes *g, const uint8_t *x,
+                                            const int8_t *w, const int32_t *first)
 {
     const size_t taps = g->window[0] * g->window[1];
     int32x4_t sum[PLANES_OUTPUTS][4];
@@ -947,7 +935,8 @@ PLANES_ON_DOT void int8_plane_sums_of_dot(int32_t *sums, const int8_planes *g, c
                 int32_t four;
                 memcpy(&four, w + 4 * o, 4);
                 by = vreinterpretq_s8_s32(vdupq_n_s32(four));
-                PLANES_UNROLLED for (k = 0; k < 4; k++) sum[o][k] = vdotq_s32(sum[o][k], v[k], by);
+                PLANES_UNROLLED for (k = 0; k < 4; k++) sum[o][k] =
+                    int8_dot_neon(sum[o][k], v[k], by);
             }
             from += g->own.quad_bytes;
             w += 4 * PLANES_OUTPUTS;
@@ -997,7 +986,7 @@ static void int8_plane_sums(int32_t *sums, const int8_planes *g, const uint8_t *
     case INT8_AVX2: int8_plane_sums_avx2(sums, g, x, w, first, places); return;
     default: break;
     }
-#elif PLANES_ARM
+#elif INT8_ARM
     if (set != INT8_PLAIN) {
         int32_t begin[PLANES_OUTPUTS];
         int8_plane_first_neon(begin, g, w, first);
@@ -1182,7 +1171,7 @@ void int8_plane_depthwise_avx2(int32_t *sum, const int8_planes *g, const uint8_t
         _mm256_storeu_si256((__m256i *)(void *)(sum + p), total);
     }
 }
-#elif PLANES_ARM
+#elif INT8_ARM
 static void int8_plane_depthwise_neon(int32_t *sum, const int8_planes *g, const uint8_t *row,
                                       const int8_t *w, int32_t first, size_t pixels)
 {
@@ -1222,7 +1211,7 @@ static void int8_plane_depthwise(int32_t *sum, const int8_planes *g, const uint8
         int8_plane_depthwise_avx2(sum, g, row, w, first, pixels);
         return;
     }
-#elif PLANES_ARM
+#elif INT8_ARM
     if (set != INT8_PLAIN) {
         int8_plane_depthwise_neon(sum, g, row, w, first, pixels);
         return;

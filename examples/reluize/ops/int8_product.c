@@ -30,19 +30,8 @@
 #define INT8_TILES 0
 #endif
 
-#if !defined(LGELU_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) && defined(__ARM_NEON)
-#define INT8_ARM 1
-#include <arm_neon.h>
-#ifdef __linux__
+#if INT8_ARM && defined(__linux__)
 #include <sys/auxv.h>
-#endif
-#ifdef __clang__
-#define INT8_ON_DOT static __attribute__((target("dotprod")))
-#else
-#define INT8_ON_DOT static __attribute__((target("arch=armv8.2-a+dotprod")))
-#endif
-#else
-#define INT8_ARM 0
 #endif
 
 /* Loops of constant length over arrays that must be kept in registers. */
@@ -845,7 +834,7 @@ static void int8_sums_neon(int32_t *sums, const int8_tile *t, size_t block)
     }
 }
 
-INT8_ON_DOT void int8_sums_neon_dot(int32_t *sums, const int8_tile *t, size_t block)
+static INT8_DOT void int8_sums_neon_dot(int32_t *sums, const int8_tile *t, size_t block)
 {
     const int8_matrix *m = t->matrix;
     const size_t row_bytes = m->segments * m->quads * INT8_QUAD;
@@ -867,7 +856,7 @@ INT8_ON_DOT void int8_sums_neon_dot(int32_t *sums, const int8_tile *t, size_t bl
             {
                 const uint32_t four = int8_signed_four(row[r] + t->offset[s] + 4 * q);
                 const int8x16_t x = vreinterpretq_s8_u32(vdupq_n_u32(four));
-                INT8_UNROLLED for (k = 0; k < 4; k++) sum[r][k] = vdotq_s32(sum[r][k], v[k], x);
+                INT8_UNROLLED for (k = 0; k < 4; k++) sum[r][k] = int8_dot_neon(sum[r][k], v[k], x);
             }
             w += INT8_QUAD;
         }

@@ -106,4 +106,28 @@ typedef struct {
 } int8_sum;
 void int8_add_bytes(uint8_t *y, const uint8_t *a, const uint8_t *b, size_t n, const int8_sum *s,
                     int8_set set);
+
+/* What int8_product.c and int8_planes.c have in common on AArch64. The header of clang before 16
+   has dot products only where the whole program may use them. */
+#if !defined(LGELU_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) && defined(__ARM_NEON) \
+    && !defined(__TINYC__)
+#define INT8_ARM 1
+#include <arm_neon.h>
+#ifdef __clang__
+#define INT8_DOT __attribute__((target("dotprod")))
+#else
+#define INT8_DOT __attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
+static inline INT8_DOT int32x4_t int8_dot_neon(int32x4_t sum, int8x16_t a, int8x16_t b)
+{
+#if defined(__clang__) && !defined(__ARM_FEATURE_DOTPROD)
+    __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
+    return sum;
+#else
+    return vdotq_s32(sum, a, b);
+#endif
+}
+#else
+#define INT8_ARM 0
+#endif
 #endif
