@@ -8,6 +8,7 @@
     make -C tests mutate FROM=passes CONTINUE=1 AGAIN=1   the same, and runs the tests again on what has survived, the cheapest with
                                              AddressSanitizer, too
     make -C tests mutate FROM=passes SECONDS=500          begins no mutant after so many seconds
+    make -C tests mutate FROM=passes TESTS='whiten gates'   by the tests whose names contain one of these, alone
     make -C tests mutate FROM=passes LIST=1               lists the mutants and runs nothing
 
 What a mutant is, and how many of them are compiled into one file of which the environment chooses one at run time, is described in
@@ -77,12 +78,12 @@ INT8 = stages("reluize/test_reluize_int8.sh", ["graphs", "equal", "files"], GRAP
 C = stages("reluize/test_onnx_c.sh", ["random", *families(), "integers", "integers floats", "integers rows", "integers whole", "forms"],
            RANDOM_GRAPHS="40", FAMILY_GRAPHS="25", COMPILERS="tcc")
 MEMORY = {name: Test("reluize/test_onnx_memory.sh", name, RUNS="12") for name in "c integers relu line int8 gram equal".split()}
-DISTIL, WHITEN = Test("reluize/test_onnx_distil.c"), Test("reluize/test_onnx_whiten.c")
+DISTIL, WHITEN, GATES, LEAST = (Test("reluize/test_%s.c" % name) for name in ("onnx_distil", "onnx_whiten", "onnx_gates", "least_squares"))
 TESTS = [(r"onnx_c", [*C, MEMORY["c"], MEMORY["integers"]]),
          (r"onnx_int8|onnx_opset", [MEMORY["int8"], MEMORY["gram"], MEMORY["equal"], *INT8]),
          (r"onnx_distil|onnx_augment|onnx_whiten", [WHITEN, DISTIL]),
-         (r"onnx_relu_matrix|least_squares|onnx_rewrite", [WHITEN, DISTIL, *RELU, MEMORY["relu"], MEMORY["line"], *RELUS, MEMORY["gram"], *INT8]),
-         (r"onnx_gates|onnx_relu", [*RELU, MEMORY["relu"], MEMORY["line"], *RELUS])]
+         (r"onnx_relu_matrix|least_squares|onnx_rewrite", [LEAST, WHITEN, DISTIL, *RELU, MEMORY["relu"], MEMORY["line"], *RELUS, MEMORY["gram"], *INT8]),
+         (r"onnx_gates|onnx_relu", [GATES, *RELU, MEMORY["relu"], MEMORY["line"], *RELUS])]
 # A compiler that links the same sources with the parts of a folder once.
 LINKER = """#!/bin/sh
 case " $* " in
@@ -122,7 +123,9 @@ def name_of(path):
 
 
 def tests_of(name):
-    return next((tests for pattern, tests in TESTS if re.match(pattern, name)), None)
+    tests = next((tests for pattern, tests in TESTS if re.match(pattern, name)), [])
+    words = os.environ.get("TESTS", "").split()
+    return [test for test in tests if not words or any(word in test.name for word in words)]
 
 
 class PassSchema(mutate.Schema):
@@ -224,7 +227,7 @@ class Coverage:
 
     def add(self, test):
         self.compile()
-        self.lines[test.name] = self.reached_by(test, [name for name in map(name_of, glob.glob(PASSES + "/*.c")) if test in (tests_of(name) or [])])
+        self.lines[test.name] = self.reached_by(test, [name for name in map(name_of, glob.glob(PASSES + "/*.c")) if test in tests_of(name)])
 
     def reaches(self, test, path, source, mutant):
         """Whether a test reaches a mutant's line, or the last one before it that gcov counts."""
