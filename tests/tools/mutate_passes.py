@@ -5,8 +5,7 @@
     make -C tests mutate FROM=passes N=40 SEED=7 ONLY='onnx_int8 onnx_gates_find'
                                              of files whose names begin so, or of functions of these names
     make -C tests mutate FROM=passes CONTINUE=1           leaves out what build/mutate_passes.log has a result for
-    make -C tests mutate FROM=passes CONTINUE=1 AGAIN=1   the same, and runs the tests again on what has survived, the cheapest with
-                                             AddressSanitizer, too
+    make -C tests mutate FROM=passes CONTINUE=1 AGAIN=1   the same, and runs the tests again on what has survived
     make -C tests mutate FROM=passes SECONDS=500          begins no mutant after so many seconds
     make -C tests mutate FROM=passes TESTS='whiten gates'   by the tests whose names contain one of these, alone
     make -C tests mutate FROM=passes LIST=1               lists the mutants and runs nothing
@@ -16,7 +15,7 @@ mutate.py. Here each file has an object of its own with its mutants (MUTATE_FILE
 of the parts that make has compiled, in a folder of their own, so that the tests in shell run as they are. A program that is linked
 to the parts is linked once, since it contains all mutants. The tests of a file are those of TESTS below, most of which are stages of
 a script; a mutant runs those that reach its line, which gcov has counted with the original, from the cheapest to the dearest, and each
-ends at its first failure. Those of more than three seconds run when all mutants have had the others; until then a mutant that the others
+ends at its first failure; programs of one file then run with AddressSanitizer, as test_passes_sanitized does. Those of more than three seconds run when all mutants have had the others; until then a mutant that the others
 do not see is open. Before the mutants, each test runs with unchanged copies of all functions: it must pass. A process of a
 mutant may take twice the processor time of that whole run and two seconds more, which does not depend on what else the machine does.
 What was compiled and counted is kept for the next run with the same sources.
@@ -33,7 +32,7 @@ PASSES, PARTS = EXAMPLES + "/reluize/passes", FOLDER + "/parts"
 CASES, SANITIZED, COVERED, LINKED = FOLDER + "/cases", FOLDER + "/sanitized", FOLDER + "/covered", FOLDER + "/linked"
 MEASURED = FOLDER + "/measured.json"         # what each test reaches, and its seconds
 INCLUDE = ["-I" + f for f in [".."] + [EXAMPLES + "/" + f for f in ("common", "reluize/onnx", "reluize/ops", "reluize/passes", "network")]]
-SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+SANITIZE = ["-fsanitize=address"]
 FLAGS = ["-std=c99", "-O1", "-w", "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types"]
 TARGET = 98                                  # per cent
 PATIENCE = 3                                 # processor seconds of a test that runs before the other mutants have had theirs
@@ -260,7 +259,6 @@ def run_test(test, limit, number, file=None, parts=PARTS, flags=()):
     # programs are linked with it, C files that they write are not
     environment["IMPLEMENTATION"] = " ".join([os.environ["IMPLEMENTATION"], *flags])
     environment["CASES"] = os.path.abspath(CASES)
-    environment["ASAN_OPTIONS"] = "detect_leaks=0"
     if file:
         environment["MUTATE_FILE"] = file
 
@@ -420,12 +418,13 @@ def main():
             return "same", ""
         if not tests:
             return "survived", "no test reaches it"
-        if not again:
-            return "survived", ""
-        if os.path.islink("%s/%s.o" % (SANITIZED, name)):
-            schema.sanitize()
-        why, _ = run_test(tests[0], 10 * spent[tests[0].name] + 10, schema.number(m), name, SANITIZED, SANITIZE)
-        return ("caught", "AddressSanitizer: " + why) if why else ("survived", "")
+        for test in [test for test in tests if test.path.endswith(".c")]:
+            if os.path.islink("%s/%s.o" % (SANITIZED, name)):
+                schema.sanitize()
+            why, _ = run_test(test, 10 * spent[test.name] + 10, schema.number(m), name, SANITIZED, SANITIZE)
+            if why:
+                return "caught", "%s, AddressSanitizer: %s" % (test.name, why)
+        return "survived", ""
     def opened(path, m):
         return results.get((name_of(path), m.key), ("",))[0] == "open"
     queue.sort(key=lambda one: opened(*one))
