@@ -3,8 +3,7 @@
    nodes, kind, name, lines, kinks and width, or why it stays; and its values. */
 #define LGELU_TRAINER
 #include "onnx_gates.h"
-#include "tools/onnx_text.h"
-#include <math.h>
+#include "tools/onnx_found.h"
 
 typedef struct {
     const char *name, *text, *expected;
@@ -223,23 +222,6 @@ static const test_case cases[] = {
       "x : 1 1 4 4; k[2,1,1,1] = 1 2; y = ms.FusedConv x k | activation:Sigmoid; -> y",
       "x>y Sigmoid, stays, at 0: it is a part of an operator of several inputs. " },
 };
-
-static char found_text[4096];
-
-static void add(const char *format, ...) CHECK_PRINTF(1, 2);
-static void add(const char *format, ...)
-{
-    const size_t n = strlen(found_text);
-    va_list list;
-    va_start(list, format);
-    vsnprintf(found_text + n, sizeof found_text - n, format, list);
-    va_end(list);
-}
-
-static void add_name(const onnx_graph *g, int v)
-{
-    add("%.*s", (int)g->value[v].name.n, (const char *)g->value[v].name.p);
-}
 
 /* "x>y: GELU, smooth, F32, axis, rank, channels, nodes, lines a,g,b,l by channel, width ..." */
 static void add_gate(const onnx_graph *g, const onnx_gate *gate)

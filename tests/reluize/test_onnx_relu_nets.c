@@ -5,8 +5,7 @@
    tools/onnx_relu.py has the changes themselves beside NumPy's. */
 #define LGELU_TRAINER
 #include "onnx_relu.h"
-#include "tools/onnx_text.h"
-#include <math.h>
+#include "tools/onnx_found.h"
 
 /* options: words of those that `options_of` reads. */
 typedef struct {
@@ -314,7 +313,7 @@ static const test_case cases[] = {
       "to 0.17, ridge 0.1, weights 4.061. Relu x > y; MatMul y w > o. apart 0.175" },
     { "gates of two numbers", "plan=2,0",
       HEAD "a = Elu x; u[4,4] ~ 1; b = MatMul a u; y = Softplus b; " TAIL,
-      "x>a: 2, error 0.0119, 0.677 at -0.419, 0.321 at -1.99, base -0.918. b>y stays: by "
+      "x>a: 2, error 0.0119, 0.677 at -0.419, 0.321 at -1.99, base 0.918. b>y stays: by "
       "option. b kept to b 4x4, rows 105 15, u none, 0.0157 to 0.0157, ridge 0. o beyond "
       "to o 4x2, rows 0 0, w none: it reads no changed gate, only what depends on one. Sub "
       "x a_kink > a_Sub; Relu a_Sub > a_Relu; Mul a_Relu a_slope > a_Mul; Add a_Mul a_base "
@@ -356,18 +355,6 @@ static const test_case cases[] = {
     { "stopped", "stop=1", HEAD "y = Softplus x; " TAIL, "stopped by its caller" },
 };
 
-static char found_text[4096];
-
-static void add(const char *format, ...) CHECK_PRINTF(1, 2);
-static void add(const char *format, ...)
-{
-    const size_t n = strlen(found_text);
-    va_list list;
-    va_start(list, format);
-    vsnprintf(found_text + n, sizeof found_text - n, format, list);
-    va_end(list);
-}
-
 /* ---- options ---- */
 enum { BATCHES = 3, MOST_INPUTS = 4 };
 
@@ -379,13 +366,6 @@ typedef struct {
     double done, total; /* of the last call of progress */
     int backwards;      /* progress went back, or beyond its end */
 } wanted;
-
-/* The number behind "name=" in the options, or what it is otherwise. */
-static double option(const test_case *c, const char *name, double otherwise)
-{
-    const char *at = strstr(c->options, name);
-    return at && at[strlen(name)] == '=' ? atof(at + strlen(name) + 1) : otherwise;
-}
 
 static int progress(double done, double total, const char *what, void *user)
 {
@@ -401,21 +381,21 @@ static void options_of(const test_case *c, wanted *w)
     const char *plan = strstr(c->options, "plan=");
     memset(w, 0, sizeof *w);
     w->o = onnx_relu_defaults();
-    w->o.relus = (int)option(c, "relus", w->o.relus);
-    w->o.leaky = (int)option(c, "leaky", 0);
-    w->o.fitted = (int)option(c, "fitted", 0);
-    w->o.line = (int)option(c, "line", 0);
-    w->o.what = (onnx_relu_what)option(c, "what", 0);
-    w->o.ridge = option(c, "ridge", 0);
-    w->o.rows = (size_t)option(c, "rows", 0);
-    w->o.thin = (int)option(c, "thin", 0);
-    w->o.memory = (size_t)option(c, "memory", 0);
+    w->o.relus = (int)option(c->options, "relus", w->o.relus);
+    w->o.leaky = (int)option(c->options, "leaky", 0);
+    w->o.fitted = (int)option(c->options, "fitted", 0);
+    w->o.line = (int)option(c->options, "line", 0);
+    w->o.what = (onnx_relu_what)option(c->options, "what", 0);
+    w->o.ridge = option(c->options, "ridge", 0);
+    w->o.rows = (size_t)option(c->options, "rows", 0);
+    w->o.thin = (int)option(c->options, "thin", 0);
+    w->o.memory = (size_t)option(c->options, "memory", 0);
     w->o.progress = progress;
     w->o.user = w;
-    w->batch = (int64_t)option(c, "inputs", 40);
-    w->leave = (int)option(c, "leave", -1);
-    w->keep = (int)option(c, "keep", -1);
-    w->stop = (int)option(c, "stop", 0);
+    w->batch = (int64_t)option(c->options, "inputs", 40);
+    w->leave = (int)option(c->options, "leave", -1);
+    w->keep = (int)option(c->options, "keep", -1);
+    w->stop = (int)option(c->options, "stop", 0);
     for (w->plans = 0; plan && w->plans < 4; w->plans++) {
         plan += strcspn(plan, "=,") + 1;
         w->plan[w->plans] = atoi(plan);
@@ -425,26 +405,6 @@ static void options_of(const test_case *c, wanted *w)
             break;
         }
     }
-}
-
-/* ---- inputs ---- */
-
-/* Batch number b of input k: correlated numbers around 0.3. */
-static onnx_tensor *input_of(onnx_run *run, const onnx_graph *g, int k, int64_t batch, size_t b)
-{
-    const onnx_declared *declared = &g->value[g->top.input[k]].declared;
-    int64_t dim[ONNX_MOST_RANK];
-    onnx_tensor *x;
-    float before = 0;
-    for (int d = 0; d < declared->rank; d++)
-        dim[d] = declared->dim[d] < 0 ? batch : declared->dim[d];
-    x = onnx_tensor_make(run, ONNX_F32, declared->rank, dim);
-    for (size_t i = 0; i < x->count; i++) {
-        const float next = 6 * (lgelu_uniform(40 + (uint64_t)k, b, i) - 0.5f);
-        ((float *)x->data)[i] = 0.3f * before + next + 0.3f;
-        before = next;
-    }
-    return x;
 }
 
 static int add_inputs(onnx_relu *c, const onnx_graph *g, const wanted *w)
@@ -462,17 +422,6 @@ static int add_inputs(onnx_relu *c, const onnx_graph *g, const wanted *w)
 }
 
 /* ---- what was found ---- */
-
-/* Roundings of floats are no more than 0. */
-static double plain(double x) { return fabs(x) < 1e-6 ? 0 : x; }
-
-static void add_name(const onnx_graph *g, int v)
-{
-    if (v < 0)
-        add("none");
-    else
-        add("%.*s", (int)g->value[v].name.n, (const char *)g->value[v].name.p);
-}
 
 static void add_gate(const onnx_graph *g, const onnx_relu_gate *r)
 {
@@ -496,15 +445,6 @@ static void add_gate(const onnx_graph *g, const onnx_relu_gate *r)
     add("%s. ", r->why ? r->why : "");
 }
 
-/* A sum of an array in which each element has another weight. */
-static double mixed(const onnx_tensor *x)
-{
-    double sum = 0;
-    for (size_t i = 0; i < x->count; i++)
-        sum += onnx_tensor_real(x, i) * (1 + 0.37 * (double)(i % 11));
-    return sum;
-}
-
 static void add_layer(const onnx_graph *g, const onnx_relu_layer *l)
 {
     static const char *const outcome[] = { "changed", "shifted", "kept", "beyond" };
@@ -525,63 +465,6 @@ static void add_layer(const onnx_graph *g, const onnx_relu_layer *l)
     if (l->new_bias)
         add(", biases %.4g", plain(mixed(l->new_bias)));
     add("%s%s. ", l->why ? ": " : "", l->why ? l->why : "");
-}
-
-/* The nodes of the written file: "Op a b > y". */
-static void add_nodes(const onnx_graph *g)
-{
-    for (int i = 0; i < g->top.nodes; i++) {
-        const onnx_node *n = g->top.node + i;
-        add("%s%.*s", i ? "; " : "", (int)n->op.n, (const char *)n->op.p);
-        for (int k = 0; k < n->inputs; k++) {
-            add(" ");
-            add_name(g, n->input[k]);
-        }
-        add(" >");
-        for (int k = 0; k < n->outputs; k++) {
-            add(" ");
-            add_name(g, n->output[k]);
-        }
-    }
-    add(". ");
-}
-
-/* Evaluates a graph on inputs of its own. NULL: it failed. */
-static onnx_run *evaluated(const onnx_graph *g, int64_t batch, char *said)
-{
-    onnx_run *run = onnx_run_begin(g, NULL, said);
-    for (int k = 0; run && k < g->top.inputs; k++)
-        onnx_run_set(run, g->top.input[k], input_of(run, g, k, batch, BATCHES));
-    if (run && onnx_run_all(run)) {
-        memcpy(said, run->message, sizeof run->message);
-        onnx_run_end(run);
-        return NULL;
-    }
-    return run;
-}
-
-/* Adds how far the outputs of two graphs are apart, in proportion to the first one's. */
-static void add_distance(const onnx_graph *a, const onnx_graph *b, int64_t batch)
-{
-    char said[160] = "";
-    onnx_run *first = evaluated(a, batch, said), *second = evaluated(b, batch, said);
-    double apart = 0, size = 0;
-    for (int k = 0; first && second && k < a->top.outputs; k++) {
-        const onnx_tensor *x = onnx_run_get(first, a->top.output[k]);
-        const onnx_tensor *y = onnx_run_get(second, b->top.output[k]);
-        for (size_t i = 0; i < x->count; i++) {
-            const double p = onnx_tensor_real(x, i), q = onnx_tensor_real(y, i);
-            if (p - p <= 0 && q - q <= 0) {
-                apart += (p - q) * (p - q);
-                size += p * p;
-            }
-        }
-    }
-    add("apart %.3g%s", size > 0 ? plain(sqrt(apart / size)) : -1, said);
-    if (first)
-        onnx_run_end(first);
-    if (second)
-        onnx_run_end(second);
 }
 
 static void convert(const test_case *c, const onnx_graph *g)
