@@ -313,7 +313,7 @@ static const test_case cases[] = {
       "to 0.17, ridge 0.1, weights 4.061. Relu x > y; MatMul y w > o. apart 0.175" },
     { "gates of two numbers", "plan=2,0",
       HEAD "a = Elu x; u[4,4] ~ 1; b = MatMul a u; y = Softplus b; " TAIL,
-      "x>a: 2, error 0.0119, 0.677 at -0.419, 0.321 at -1.99, base 0.918. b>y stays: by "
+      "x>a: 2, error 0.0119, 0.677 at -0.419, 0.321 at -1.99, base -0.918. b>y stays: by "
       "option. b kept to b 4x4, rows 105 15, u none, 0.0157 to 0.0157, ridge 0. o beyond "
       "to o 4x2, rows 0 0, w none: it reads no changed gate, only what depends on one. Sub "
       "x a_kink > a_Sub; Relu a_Sub > a_Relu; Mul a_Relu a_slope > a_Mul; Add a_Mul a_base "
