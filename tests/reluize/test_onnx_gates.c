@@ -81,7 +81,8 @@ static const test_case cases[] = {
       "x : 2 4; a = -1; b = 1; c = Clip x a b; d = 0.25; m = Mul x d; y = Add c m; " MATRIX,
       "x>c hardtanh, pieces, at 0 of 0: 0 1, 0 -1, kinks -1 1. " },
     { "a convex function of two kinks",
-      "x : 2 4; a = 1.03; b = 2.5; p = Sub x a; q = Sub x b; r = Relu p; s = Relu q; y = Add r s; " MATRIX,
+      "x : 2 4; a = 1.03; b = 2.5; p = Sub x a; q = Sub x b; r = Relu p; s = Relu q; y = Add r s; "
+      "" MATRIX,
       "x>y unnamed, pieces, at 4 of 0 1 2 3 4: 2 -3.53, 0 0, bent, kinks 1.03 2.5. " },
     { "a kink off the grid, with slopes",
       "x : 2 4; a = 0.51; p = Sub x a; r = Relu p; c = 0.5; s = Mul x c; y = Add r s; " MATRIX,
@@ -89,7 +90,9 @@ static const test_case cases[] = {
     { "seven kinks",
       "x : 2 4; k[7] = -3 -2 -1 0 1 2 3; r0 = Relu x; a1 = 1; s1 = Sub x a1; r1 = Abs s1; a2 = 2; "
       "s2 = Sub x a2; r2 = Abs s2; a3 = 3; s3 = Sub x a3; r3 = Abs s3; s4 = Add x a1; r4 = Abs s4; "
-      "s5 = Add x a2; r5 = Abs s5; s6 = Add x a3; r6 = Abs s6; y = Sum r0 r1 r2 r3 r4 r5 r6; " MATRIX,
+      "s5 = Add x a2; r5 = Abs s5; s6 = Add x a3; r6 = Abs s6; y = Sum r0 r1 r2 r3 r4 r5 r6; "
+      "
+      "MATRIX,
       "x>y unnamed, smooth, at 13 of 0 1 2 3 4 5 6 7 8 9 10 11 12 13: 7 0, -6 0, width "
       "2.969. " },
     { "LeakyRelu", "x : 2 4; y = LeakyRelu x | alpha=0.1; " MATRIX,
@@ -151,7 +154,8 @@ static const test_case cases[] = {
       "x>s sigmoid, stays, at 0: it saturates on both sides. x>y SiLU, smooth, at 1 of 0 "
       "1: 1 0, 0 0, width 9. " },
     { "gates of two branches, in order",
-      "x : 2 4; c = Softplus x; a = Tanh x; b = MatMul a w; w[4,4] ~ 1; e = Elu b; d = Add c e; f = "
+      "x : 2 4; c = Softplus x; a = Tanh x; b = MatMul a w; w[4,4] ~ 1; e = Elu b; d = Add c e; f "
+      "= "
       "MatMul d w; -> f",
       "x>c Softplus, smooth, at 0 of 0: 1 0, 0 0, width 6.875. x>a tanh, stays, at 1: it "
       "saturates on both sides. b>e ELU, smooth, at 3 of 3: 1 0, 0 -1, width 6.875. " },
@@ -181,7 +185,9 @@ static const test_case cases[] = {
       "p | to=1; " MATRIX,
       "c>p unnamed, smooth, at 3 of 1 2 3, type 11: 1 0, 0 0, width 19.5. " },
     { "a reshape before a gate",
-      "x : 2 4; s[2]i = 1 8; r = Reshape x s; g = Softplus r; t[2]i = 2 4; y = Reshape g t; " MATRIX,
+      "x : 2 4; s[2]i = 1 8; r = Reshape x s; g = Softplus r; t[2]i = 2 4; y = Reshape g t; "
+      "
+      "MATRIX,
       "r>g Softplus, smooth, at 1 of 1: 1 0, 0 0, width 6.875. " },
     { "a reshape inside of a gate",
       "x : 2 4; s[2]i = 1 8; r = Sigmoid x; q = Reshape r s; p = Reshape x s; g = Mul p q; t[2]i = "
@@ -200,7 +206,8 @@ static const test_case cases[] = {
       "e = 0.1; a = Add v e; r = Sqrt a; y = Div d r; " MATRIX,
       "" },
     { "a softmax by its formula is no gate",
-      "x : 2 4; m = ReduceMax x | axes=-1; d = Sub x m; e = Exp d; s = ReduceSum e; y = Div e s; " MATRIX,
+      "x : 2 4; m = ReduceMax x | axes=-1; d = Sub x m; e = Exp d; s = ReduceSum e; y = Div e s; "
+      "" MATRIX,
       "" },
     { "comparisons of tokens are no gates",
       "x : 2 4; t = Cast x | to=7; k[1]i = 3; e = Equal t k; y = Cast e | to=1; " MATRIX, "" },

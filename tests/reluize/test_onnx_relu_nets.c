@@ -65,7 +65,8 @@ static const test_case cases[] = {
       "c > g; Conv g w o_bias > o. apart 0.0612" },
     { "a convolution, its normalisation and the sum behind it", "",
       CONV
-      "w[3,4,3,3] ~ 0.5; p = Conv g w | pads=1,1,1,1; m[3] = 1 2 0.5; z[3] = 0 1 0; v[3] = 1 1 4; n "
+      "w[3,4,3,3] ~ 0.5; p = Conv g w | pads=1,1,1,1; m[3] = 1 2 0.5; z[3] = 0 1 0; v[3] = 1 1 4; "
+      "n "
       "= BatchNormalization p m z z v; r = Add x n; t = Relu r; -> t",
       "c>g: 1, error 0.166, 1 at 0, base 0. r>t stays: it is piecewise linear. p changed "
       "to r 36x3, rows 3600 450, w none, 0.0992 to 0.0669, ridge 0.0001, weights 9.268, "
@@ -145,28 +146,32 @@ static const test_case cases[] = {
       "x>y: 1, error 0.302, 1 at 0, base 0. o changed to o 3x6, rows 480 40, w none, 0.335 "
       "to 0.289, ridge 0.0001, weights 1.971. Relu x > y; GRU y w r > o. apart 0.42" },
     { "both directions of an RNN", "",
-      "x : 4 -1 3; y = Elu x; w[2,2,3] ~ 1; r[2,2,2] ~ 1; b[2,4] ~ 1; o = RNN y w r b | hidden_size=2 "
+      "x : 4 -1 3; y = Elu x; w[2,2,3] ~ 1; r[2,2,2] ~ 1; b[2,4] ~ 1; o = RNN y w r b | "
+      "hidden_size=2 "
       "direction:bidirectional; -> o",
       "x>y: 1, error 0.302, 1 at 0, base 0. o changed to o 3x4, rows 480 40, w b, 0.339 to "
       "0.218, ridge 0.0001, weights 0.7834, biases 1.97. Relu x > y; RNN y w r b > o. "
       "apart 0.156" },
     { "a product of a gate and another value", "",
       HEAD
-      "u[4,4] ~ 1; v[4,4] ~ 1; a = MatMul x u; b = MatMul x v; s = Sigmoid a; g = Mul a s; y = Mul g "
+      "u[4,4] ~ 1; v[4,4] ~ 1; a = MatMul x u; b = MatMul x v; s = Sigmoid a; g = Mul a s; y = "
+      "Mul g "
       "b; " TAIL,
       "a>g: 1, error 0.166, 1 at 0, base 0. o changed to o 4x2, rows 120 15, w none, 0.295 "
       "to 0.168, ridge 0.0001, weights 3.8, biases -0.1145. MatMul x u > a; MatMul x v > "
       "b; Relu a > g; Mul g b > y; MatMul y w > o_product; Add o_product o_bias > o. apart "
       "0.124" },
     { "a transposition behind the matrix", "",
-      "x : -1 3 4; y = Elu x; w[4,2] ~ 1; m = MatMul y w; t = Transpose m | perm=0,2,1; f = Mul t c; "
+      "x : -1 3 4; y = Elu x; w[4,2] ~ 1; m = MatMul y w; t = Transpose m | perm=0,2,1; f = Mul t "
+      "c; "
       "c[2,1] = 1 2; r : -1 2 3; o = Add f r; -> o",
       "x>y: 1, error 0.302, 1 at 0, base 0. m changed to o 4x2, rows 360 45, w none, 0.2 "
       "to 0.147, ridge 0.01, weights 4.748, biases -0.5114. Relu x > y; MatMul y w > "
       "m_product; Add m_product m_bias > m; Transpose m > t; Mul t c > f; Add f r > o. "
       "apart 0.158" },
     { "a reshape behind the matrix", "",
-      "x : -1 4; y = Elu x; w[4,6] ~ 1; m = MatMul y w; s[3]i = -1 2 3; t = Reshape m s; r : -1 2 3; o = "
+      "x : -1 4; y = Elu x; w[4,6] ~ 1; m = MatMul y w; s[3]i = -1 2 3; t = Reshape m s; r : -1 2 "
+      "3; o = "
       "Add t r; -> o",
       "x>y: 1, error 0.297, 1 at 0, base 0. m changed to o 4x6, rows 120 15, w none, 0.297 "
       "to 0.159, ridge 0.0001, weights 5.726, biases 0.5666. Relu x > y; MatMul y w > "
@@ -178,7 +183,8 @@ static const test_case cases[] = {
       "m_product; Add m_product m_bias > m; Mul m c > o. apart 0.228" },
     { "two matrices of one sum", "",
       HEAD
-      "u[4,3] ~ 1; y = Elu x; z = Softplus x; w[4,3] ~ 1; p = MatMul y u; q = MatMul z w; o = Add p q; "
+      "u[4,3] ~ 1; y = Elu x; z = Softplus x; w[4,3] ~ 1; p = MatMul y u; q = MatMul z w; o = Add "
+      "p q; "
       "-> o",
       "x>y: 1, error 0.297, 1 at 0, base 0. x>z: 1, error 0.201, 1 at 0, base 0. p changed "
       "to p 4x3, rows 120 15, u none, 0.409 to 0.245, ridge 0.0001, weights -3.209, biases "
@@ -211,7 +217,8 @@ static const test_case cases[] = {
       "w_refitted > o_product; Add o_product o_bias > o. apart 0.148" },
     { "a chain of three", "",
       HEAD
-      "u[4,5] ~ 1; v[5,5] ~ 0.8; w[5,2] ~ 1; a = Elu x; b = MatMul a u; c = Elu b; d = MatMul c v; e = "
+      "u[4,5] ~ 1; v[5,5] ~ 0.8; w[5,2] ~ 1; a = Elu x; b = MatMul a u; c = Elu b; d = MatMul c "
+      "v; e = "
       "Softplus d; o = MatMul e w; -> o",
       "x>a: 1, error 0.297, 1 at 0, base 0. b>c: 1, error 0.326, 1 at 0, base 0. d>e: 1, "
       "error 0.396, 1 at 0, base 0. b changed to b 4x5, rows 120 15, u none, 0.362 to "
@@ -250,7 +257,8 @@ static const test_case cases[] = {
       "o_product o_bias > o. apart 0.112" },
     { "one fitted ReLU behind a matrix, which takes its scale", "fitted=1",
       HEAD
-      "u[4,6] ~ 1; a[6] = 1 2 3 4 5 6; h = Gemm x u a; y = Softplus h; w[6,3] ~ 1; d[3] = 1 0 -1; o = "
+      "u[4,6] ~ 1; a[6] = 1 2 3 4 5 6; h = Gemm x u a; y = Softplus h; w[6,3] ~ 1; d[3] = 1 0 -1; "
+      "o = "
       "Gemm y w d; -> o",
       "h>y: 1 folded, error 0.0193, axis -1, 6 channels, 0.988 at 0, base 0. o shifted to "
       "o 6x3, rows 105 15, w d, 0.355 to 0.0419, ridge 0, biases -0.8925. Gemm x u a > h; "
@@ -390,6 +398,7 @@ static void options_of(const test_case *c, wanted *w)
     w->o.rows = (size_t)option(c->options, "rows", 0);
     w->o.thin = (int)option(c->options, "thin", 0);
     w->o.memory = (size_t)option(c->options, "memory", 0);
+    w->o.run.single_thread = 1;
     w->o.progress = progress;
     w->o.user = w;
     w->batch = (int64_t)option(c->options, "inputs", 40);

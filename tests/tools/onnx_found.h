@@ -48,21 +48,26 @@ static inline double mixed(const onnx_tensor *x)
     return sum;
 }
 
-/* The nodes of the written file: "Op a b > y". */
+/* A node: "Op a b > y". */
+static inline void add_node(const onnx_graph *g, const onnx_node *n)
+{
+    add("%.*s", (int)n->op.n, (const char *)n->op.p);
+    for (int k = 0; k < n->inputs; k++) {
+        add(" ");
+        add_name(g, n->input[k]);
+    }
+    add(" >");
+    for (int k = 0; k < n->outputs; k++) {
+        add(" ");
+        add_name(g, n->output[k]);
+    }
+}
+
 static inline void add_nodes(const onnx_graph *g)
 {
     for (int i = 0; i < g->top.nodes; i++) {
-        const onnx_node *n = g->top.node + i;
-        add("%s%.*s", i ? "; " : "", (int)n->op.n, (const char *)n->op.p);
-        for (int k = 0; k < n->inputs; k++) {
-            add(" ");
-            add_name(g, n->input[k]);
-        }
-        add(" >");
-        for (int k = 0; k < n->outputs; k++) {
-            add(" ");
-            add_name(g, n->output[k]);
-        }
+        add("%s", i ? "; " : "");
+        add_node(g, g->top.node + i);
     }
     add(". ");
 }
@@ -89,7 +94,10 @@ static inline onnx_tensor *input_of(onnx_run *run, const onnx_graph *g, int k, i
 /* Evaluates a graph on inputs of its own. NULL: it failed. */
 static inline onnx_run *evaluated(const onnx_graph *g, int64_t batch, char *said)
 {
-    onnx_run *run = onnx_run_begin(g, NULL, said);
+    onnx_run_options o;
+    memset(&o, 0, sizeof o);
+    o.single_thread = 1;
+    onnx_run *run = onnx_run_begin(g, &o, said);
     for (int k = 0; run && k < g->top.inputs; k++)
         onnx_run_set(run, g->top.input[k], input_of(run, g, k, batch, FOUND_BATCH));
     if (run && onnx_run_all(run)) {

@@ -347,18 +347,29 @@ static int onnx_between_reads(const onnx_run *r, const onnx_eight *e, const onnx
     return reads;
 }
 
+/* Returns whether nothing but nodes of e, and the one at its end, reads a value. */
+static int onnx_between_is_within(const onnx_run *r, const onnx_eight *e, const onnx_node *end,
+                                  int v)
+{
+    const onnx_value *x = r->graph->value + v;
+    return !x->is_output && !x->depth && x->readers == onnx_between_reads(r, e, end, v);
+}
+
 /* Puts the layer in front that makes the value of which there is a table, if nothing else reads it:
    then that value does not exist either. */
 static void onnx_between_put_layer(const onnx_run *r, const onnx_node *end, onnx_eight *e)
 {
     const int bytes = e->source[0], number = onnx_between_maker_number(r, bytes);
-    const onnx_value *x = r->graph->value + bytes;
     const onnx_node *q = onnx_between_maker(r, bytes, "QuantizeLinear");
     onnx_eight whole;
     int k;
-    if (!q || !onnx_between_has_one_scale(r, q) || x->is_output
-        || x->readers != onnx_between_reads(r, e, end, bytes))
+    if (!q || !onnx_between_has_one_scale(r, q) || !onnx_between_is_within(r, e, end, bytes))
         return;
+    for (k = 0; k < e->nodes; k++) {
+        const onnx_node *n = r->graph->top.node + e->node[k];
+        if (n->input[0] == bytes && !onnx_between_is_within(r, e, end, n->output[0]))
+            return;
+    }
     memset(&whole, 0, sizeof whole);
     whole.low = -HUGE_VAL;
     whole.high = HUGE_VAL;
@@ -388,8 +399,7 @@ static int onnx_between_find_table(const onnx_run *r, const onnx_node *end, onnx
     if (e->nodes > ONNX_EIGHT_NODES || e->insides > ONNX_EIGHT_NODES)
         return 0;
     for (k = 0; k < e->insides; k++) {
-        const onnx_value *x = r->graph->value + e->inside[k];
-        if (x->is_output || x->depth || x->readers != onnx_between_reads(r, e, end, e->inside[k]))
+        if (!onnx_between_is_within(r, e, end, e->inside[k]))
             return 0;
     }
     e->bytes = e->source[0];
