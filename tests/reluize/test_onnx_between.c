@@ -3,8 +3,8 @@
    computes from bytes (onnx_run_between.c). What moves or compares elements, functions and pairs of
    values have the bytes of the literal evaluation, node after node, for both types of bytes and any
    zero point. Each row of the table is evaluated once more with another attribute or scale: an
-   error that must be found in most of the draws. A MatMul of two values, means and transposed
-   convolutions are what onnx_whole.h defines. */
+   error that must be found in most of the draws. A MatMul of two values, means, a Resize that
+   interpolates and transposed convolutions are what onnx_whole.h defines. */
 #include "onnx_whole.h"
 #include "tools/onnx_build.h"
 #include <math.h>
@@ -283,7 +283,7 @@ static void products(int quantized)
           "%d of %d differ, an error is seen in %d", differ, 4 * DRAWS, seen);
 }
 
-/* ---- means and transposed convolutions ---- */
+/* ---- means, Resize and transposed convolutions ---- */
 
 /* An operator whose sums are those of another one, of integers in floats, which are exact. Means
    have as many terms as the sums of ones. The error is an operator in place of the first one. */
@@ -303,6 +303,11 @@ static const layer_row layers[] = {
     { "AveragePool", "x", "kernel_shape=3,2 strides=2,1", "Conv", "v ones", "group=4 strides=2,1", "kernel_shape=3,2 strides=2,1 dilations=2,1 pads=1,0,1,0", "2,4,9,11", "", 0, 3 },
     { "AveragePool", "x", "kernel_shape=3,2 pads=1,1,2,0", "Conv", "v ones", "group=4 pads=1,1,2,0", "kernel_shape=3,2 pads=1,1,2,0 count_include_pad=1", "2,4,9,11", "", 0, 3 },
     { "AveragePool", "x", "kernel_shape=3,2 dilations=2,3 pads=1,2,1,2", "Conv", "v ones", "group=4 dilations=2,3 pads=1,2,1,2", "kernel_shape=3,2 dilations=2,3 pads=2,1,0,3", "1,4,9,11", "", 0, 3 },
+    /* weights that are fractions of 2, so that the floats of the definition are exact */
+    { "Resize", "x - - axes", "mode:linear", "Resize", "v - - axes", "mode:linear", "mode:linear coordinate_transformation_mode:asymmetric", "2,3,9,11", "2,3,18,22", 0, 0 },
+    { "Resize", "x - - axes", "mode:linear", "Resize", "v - - axes", "mode:linear", "mode:linear coordinate_transformation_mode:asymmetric", "2,3,4,5", "2,6,8,10", 0, 0 },
+    { "Resize", "x - - axes", "mode:linear antialias=1", "Resize", "v - - axes", "mode:linear antialias=1", "mode:linear coordinate_transformation_mode:asymmetric", "1,2,16,12", "1,2,8,6", 0, 0 },
+    { "Resize", "x - - axes", "mode:cubic", "Resize", "v - - axes", "mode:cubic", "mode:cubic cubic_coeff_a=-0.5", "2,3,9,11", "2,3,9,22", 0, 0 },
     { "ConvTranspose", "x w b", "", "ConvTranspose", "v wv bv", "", "", "2,4,5,6", "", 1, 3 },
     { "ConvTranspose", "x w b", "group=2 strides=2,3 pads=1,0,2,1 output_padding=1,0", "ConvTranspose", "v wv bv", "group=2 strides=2,3 pads=1,0,2,1 output_padding=1,0", "", "2,4,5,6", "", 2, 3 },
     { "ConvTranspose", "x w b", "group=2 dilations=2,2 pads=3,1,1,1", "ConvTranspose", "v wv bv", "group=2 dilations=2,2 pads=3,1,1,1", "", "1,4,7,6", "", 2, 2 },
@@ -442,11 +447,12 @@ static memory_file layer_file(const layer_row *r, const layer_sample *s, int def
     return build_model(&graph, 8, 18);
 }
 
-static result evaluate_layer(const layer_row *r, const layer_sample *s, int defined, int wrong)
+static result evaluate_layer(const layer_row *r, const layer_sample *s, int defined, int wrong,
+                             int literal)
 {
     memory_file file = layer_file(r, s, defined, wrong);
     onnx_graph *g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
-    onnx_run *run = begin_run(g, defined);
+    onnx_run *run = begin_run(g, literal);
     onnx_eight e;
     result y;
     memset(&y, 0, sizeof y);
@@ -469,8 +475,8 @@ static void test_layer(const layer_row *r)
     said[0] = 0;
     for (int n = 0; n < DRAWS; n++) {
         const layer_sample s = layer_sample_of(r);
-        const result right = evaluate_layer(r, &s, 1, 0), y = evaluate_layer(r, &s, 0, 0);
-        const result wrong = evaluate_layer(r, &s, 0, 1);
+        const result right = evaluate_layer(r, &s, 1, 0, 1), y = evaluate_layer(r, &s, 0, 0, 0);
+        const result wrong = evaluate_layer(r, &s, 0, 1, 0);
         others += y.found != ONNX_EIGHT_LAYER;
         differ += !equal(&y, &right);
         missed += equal(&wrong, &right);
@@ -480,6 +486,32 @@ static void test_layer(const layer_row *r)
     check(!differ && missed < DRAWS / 2 && !others, name,
           "%d of %d differ, an error is not seen in %d, %d are not of this kind %s", differ, DRAWS,
           missed, others, said);
+}
+
+/* Weights that are no fractions of 2 are rounded: few bytes are apart from those of the literal
+   evaluation, by one. */
+static void test_rounded_weights(const char *attributes)
+{
+    const layer_row r = { "Resize", "x - - axes", attributes,  "", "", "",
+                          "",       "2,3,9,11",   "2,3,13,29", 0,  0 };
+    size_t apart = 0, count = 0;
+    char name[200];
+    int most = 0;
+    for (int n = 0; n < DRAWS; n++) {
+        const layer_sample s = layer_sample_of(&r);
+        const result y = evaluate_layer(&r, &s, 0, 0, 0), literal = evaluate_layer(&r, &s, 0, 0, 1);
+        for (size_t k = 0; k < y.count; k++) {
+            int far = abs(y.bytes[k] - literal.bytes[k]);
+            far = s.type == ONNX_I8 && far > 128 ? 256 - far : far;
+            most = far > most ? far : most;
+            apart += far > 0;
+        }
+        count += y.count;
+    }
+    snprintf(name, sizeof name,
+             "Resize %s, any weights: at most a byte from the literal evaluation", attributes);
+    check(most == 1 && apart * 50 < count, name, "%lu of %lu apart, by at most %d",
+          (unsigned long)apart, (unsigned long)count, most);
 }
 
 int main(void)
@@ -508,5 +540,7 @@ int main(void)
     products(0);
     for (size_t k = 0; k < sizeof layers / sizeof *layers; k++)
         test_layer(layers + k);
+    test_rounded_weights("mode:linear");
+    test_rounded_weights("mode:cubic");
     return check_end();
 }

@@ -113,6 +113,8 @@ write("picture", [helper.make_node("Relu", ["x"], ["y"])], [("x", [1, 2, 3, 4])]
 chain = lambda *ops: [helper.make_node(op, [f"v{k}" if k else "x"], [f"v{k + 1}" if k + 1 < len(ops) else "y"]) for k, op in enumerate(ops)]
 write("loop", chain("Abs", "Neg", "Tanh"), [("x", [2, 3])], [("y", [2, 3])])
 write("over", chain("Softmax", "Relu", "Softmax"), [("x", [2, 3])], [("y", [2, 3])])
+write("narrow", [helper.make_node("Constant", [], ["s"], value_floats=[1.0, 1.0, 0.5, 1.5]), helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")],
+      [("x", [1, 1, 4, 1])], [("y", [1, 1, 2, 1])])
 write("relu", [helper.make_node("Relu", ["x"], ["y"])], [("x", ["batch", 3])], [("y", ["batch", 3])])
 END
 $onnx tools/onnx_c_refused.py $out > $out/forms || exit 1
@@ -148,6 +150,9 @@ verdict $? 'the header has the sizes of an image and where its pixels are' "$(ca
 for net in loop over; do $out/onnx_c $out/$net.onnx -o $out/$net.c --header $out/$net.h 2> $out/stderr; done
 grep -q 'loop_work = 0' $out/loop.h && [ $(grep -c 'for (' $out/loop.c) = 1 ] && grep -q 'over_work = 24' $out/over.h
 verdict $? 'neighbours share a loop, and write over a value that nobody reads afterwards' "$(grep -h _work $out/loop.h $out/over.h | tr '\n' ' ')"
+# its last dimension is interpolated, since its scale is 1.5, and keeps its size; then 4 floats become 2
+$out/onnx_c $out/narrow.onnx -o $out/narrow.c 2> $out/stderr && grep -q 'narrow_work = 24' $out/narrow.c
+verdict $? 'an interpolated dimension that keeps its size has memory, too' "$(cat $out/stderr; grep _work $out/narrow.c)"
 # a node If: the branch that is taken where its condition follows from an input that --fix makes a constant, and from shapes
 $onnx tools/onnx_c_branches.py $out || exit 1
 $CC -std=c99 -O1 $include $(built $reluize/app/onnx_run_main.c $reluize/app/onnx_program.c) $parts $library -o $out/onnx_run || exit 1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # onnx_c_quantized.py FILE SEED COUNT LAYERS [floats|rows|whole]: random networks in 8 bits for onnx_c_random.c --integers, in the format of onnx_random.py: a
 # QuantizeLinear and a DequantizeLinear behind the input and each of at most LAYERS layers. Layers: convolutions of any kind, products, sums, products of
-# two values, pools, means, moves, and functions of one value of several nodes. Grids fit the values (NumPy evaluates nothing here:
+# two values, pools, means, moves, interpolation, and functions of one value of several nodes. Grids fit the values (NumPy evaluates nothing here:
 # each layer's range is estimated from its weights). floats: with layers, too, that are computed in floats between two grids, such as
 # normalisations, and values that are read as bytes and as floats. rows: products of matrices and batches of them, means, and what
 # may stand at the end of a network, one of them a network, whatever LAYERS is. whole: without biases in floats, with which the evaluator
@@ -78,7 +78,7 @@ def network(seed, most, mode):
     start, kinds = list(shape), []
     for _ in range(int(n.integers(1, most + 1))):
         dims, c = len(shape) - 2, shape[1]
-        op = str(n.choice(["conv", "depthwise", "transposed", "table", "channel", "add", "mul", "max", "average", "mean", "concat", "move", "pad", "same"] + floats * ["softmax", "norm", "row", "both"]))
+        op = str(n.choice(["conv", "depthwise", "transposed", "table", "channel", "add", "mul", "max", "average", "mean", "concat", "move", "pad", "resize", "same"] + floats * ["softmax", "norm", "row", "both"]))
         kinds.append(op)
         if op in ("conv", "depthwise"):
             group = c if op == "depthwise" else int(n.choice([1, 1, 2]) if c % 2 == 0 else 1)
@@ -155,6 +155,15 @@ def network(seed, most, mode):
             y = g.node("Pad", [x, g.constant(np.array(pads, "i8")), g.constant(np.float32(0))])
             shape = shape[:2] + [d + 1 for d in shape[2:]]
             x, s, z = g.quantize(y, 0, 0, s, z)
+        elif op == "resize":
+            if max(shape[2:]) > 12:
+                continue
+            sizes = shape[:2] + [int(n.integers(1, 2 * d + 1)) for d in shape[2:]]
+            mode = str(n.choice(["linear", "cubic"])) if dims == 2 else "linear"
+            way = str(n.choice(["half_pixel", "align_corners", "asymmetric"]))
+            y = g.node("Resize", [x, "", "", g.constant(np.array(sizes, "i8"))], mode=mode, coordinate_transformation_mode=way)
+            shape = sizes
+            x, s, z = g.quantize(g.node("Relu", [y]) if n.random() < 0.3 else y, -2.0, 2.0)
         elif op == "softmax":
             x, s, z = g.quantize(g.node("Softmax", [x], axis=int(n.integers(1, dims + 2))), 0.0, 1.0)
         elif op in ("norm", "row"):

@@ -203,17 +203,33 @@ void onnx_window_range(const onnx_window *w, int64_t t, int64_t *first, int64_t 
    pads, too. */
 int64_t onnx_window_inside(const onnx_window *w, int64_t out, int pads);
 
-/* How Resize interpolates a dimension: output i is the sum over k < taps[i] of weight[i·most + k]
-   times element index[i·most + k], in this order; taps NULL: the dimension stays as it is. */
+/* How Resize interpolates a dimension, which has `out` elements then: output i is the sum over
+   k < taps[i] of weight[i·most + k] times element index[i·most + k], in this order; taps NULL: the
+   dimension stays as it is. */
 typedef struct {
     int most, *taps;
-    int64_t *index;
+    int64_t out, *index;
     float *weight;
 } onnx_resample;
 
 /* Describes dimension d of a Resize or Upsample that interpolates; dimensions are resampled from
    the last to the first. Returns 0 or -1; free the three arrays in either case. */
 int onnx_resampled(onnx_call *c, int d, onnx_resample *r);
+void onnx_resample_free(onnx_resample *r);
+
+/* The same of bytes: output i of dimension axis[k] is the sum over t < taps[k] of
+   weight[k][i·taps[k] + t] times element index[k][i·taps[k] + t]. All dimensions together, the sums
+   are in steps of 2^-bits, and those of values from -255 to 255 fit 32 bits. */
+enum { ONNX_WHOLE_AXES = 3, ONNX_WHOLE_BITS = 22 };
+typedef struct {
+    int axes, axis[ONNX_WHOLE_AXES], taps[ONNX_WHOLE_AXES],
+        bits; /* axis: from the last to the first */
+    int64_t out[ONNX_MOST_RANK], *index[ONNX_WHOLE_AXES], *weight[ONNX_WHOLE_AXES];
+} onnx_whole_resample;
+
+/* Returns 0, 1: this Resize has no such form, or -1; free it in any case. */
+int onnx_whole_resampled(onnx_call *c, onnx_whole_resample *r);
+void onnx_whole_resample_free(onnx_whole_resample *r);
 
 /* ---- reductions ---- */
 

@@ -5,12 +5,14 @@
 
    MAP
        [1] WALK      makers of values, constants, scales
-       [2] LAYERS    Conv, ConvTranspose, Gemm, MatMul, means
+       [2] LAYERS    Conv, ConvTranspose, Gemm, MatMul, means, Resize that interpolates
        [3] TABLES    functions of one value
        [4] PAIRS     sums and products of two values, element by element; MatMul of two values
        [5] MOVES     operators that move elements
        [6] ENTRY     finding and computing */
 #include "onnx_whole.h"
+
+enum { ONNX_BETWEEN_INPUTS = 4 }; /* of a layer without weights */
 
 /* ---- [1] WALK ---- */
 
@@ -198,16 +200,32 @@ static int onnx_between_is_mean(const onnx_node *n)
            || onnx_between_is(n, "ReduceMean");
 }
 
+/* Returns whether a node is a Resize that interpolates. */
+static int onnx_between_is_resize(const onnx_node *n)
+{
+    const onnx_attribute *mode = onnx_graph_attribute(n, "mode");
+    return onnx_between_is(n, "Resize") && n->outputs == 1 && mode
+           && !onnx_is(&mode->text, "nearest");
+}
+
+/* Takes the operand of a layer without weights, whose other inputs must be constant. */
+static int onnx_between_find_operand_alone(const onnx_run *r, const onnx_node *n, onnx_eight *e)
+{
+    int k;
+    e->w = e->w_scale = e->w_zero = -1;
+    for (k = 1; k < n->inputs; k++) {
+        if (k >= ONNX_BETWEEN_INPUTS || (n->input[k] >= 0 && !r->constant[n->input[k]]))
+            return 0;
+    }
+    return n->inputs && onnx_between_find_value(r, n->input[0], e);
+}
+
 /* Takes the operands of a layer. */
 static int onnx_between_find_operands(const onnx_run *r, const onnx_node *n, onnx_eight *e)
 {
     int axis = 0;
-    if (onnx_between_is_mean(n)) {
-        const int axes = onnx_between_input(n, 1);
-        e->w = e->w_scale = e->w_zero = -1;
-        return n->inputs && onnx_between_find_value(r, n->input[0], e)
-               && (axes < 0 || onnx_between_constant(r, axes));
-    }
+    if (onnx_between_is_mean(n) || onnx_between_is_resize(n))
+        return onnx_between_find_operand_alone(r, n, e);
     if (n->inputs < 2)
         return 0;
     if (onnx_between_is(n, "Gemm")) {
@@ -528,9 +546,10 @@ static int onnx_between_run_table(onnx_call *c, const onnx_eight *e)
 static int onnx_between_run_layer(onnx_call *c, const onnx_eight *e)
 {
     const onnx_run *r = c->run;
-    const onnx_tensor *in[2];
+    const onnx_tensor *in[ONNX_BETWEEN_INPUTS];
     onnx_call layer = *c;
     onnx_whole p;
+    int k;
     memset(&p, 0, sizeof p);
     p.x = onnx_run_get(r, e->source[0]);
     p.x_scale = onnx_between_constant(r, e->x_scale);
@@ -556,12 +575,14 @@ static int onnx_between_run_layer(onnx_call *c, const onnx_eight *e)
         p.tables = channels > 1;
         p.table_type = t->y_type;
     }
-    if (onnx_between_is_mean(layer.node)) {
+    if (!p.w) {
         in[0] = p.x;
-        in[1] = onnx_between_constant(r, onnx_between_input(layer.node, 1));
+        for (k = 1; k < ONNX_BETWEEN_INPUTS; k++)
+            in[k] = onnx_between_constant(r, onnx_between_input(layer.node, k));
         layer.in = in;
-        layer.inputs = 2;
-        return onnx_whole_mean(&layer, &p);
+        layer.inputs = ONNX_BETWEEN_INPUTS;
+        return onnx_between_is_mean(layer.node) ? onnx_whole_mean(&layer, &p)
+                                                : onnx_whole_resize(&layer, &p);
     }
     if (onnx_between_is(layer.node, "ConvTranspose"))
         return onnx_whole_transposed(&layer, &p);

@@ -589,12 +589,16 @@ static int onnx_image_resize_old(onnx_call *c)
 int onnx_resampled(onnx_call *c, int d, onnx_resample *r)
 {
     const int old = c->opset < 11;
+    int k, same = 1;
     image_plan p;
     int64_t i;
     memset(r, 0, sizeof *r);
     if (old ? onnx_image_read_old(c, &p) : onnx_image_read_resize(c, &p))
         return -1;
-    if (p.mode == IMAGE_NEAREST || p.coordinates == IMAGE_CROP || d >= p.rank)
+    r->out = d < p.rank ? p.out[d] : 0;
+    for (k = 0; k < p.rank; k++)
+        same &= p.out[k] == p.in[k];
+    if (p.mode == IMAGE_NEAREST || p.coordinates == IMAGE_CROP || d >= p.rank || same)
         return 0;
     if (onnx_image_stays(&p, d))
         return 0;
@@ -607,6 +611,95 @@ int onnx_resampled(onnx_call *c, int d, onnx_resample *r)
     for (i = 0; i < p.out[d]; i++)
         onnx_image_set_taps(&p, d, i, r->index + i * r->most, r->weight + i * r->most, r->taps + i);
     return 0;
+}
+
+void onnx_resample_free(onnx_resample *r)
+{
+    free(r->index);
+    free(r->weight);
+    free(r->taps);
+}
+
+/* Rounds the weights of one output to steps of 2^-bits; their sum is that of the floats, rounded:
+   the largest weight takes the difference. Returns the sum of their magnitudes. */
+static int64_t onnx_image_whole_taps(int64_t *to, const float *weight, int taps, int bits)
+{
+    int64_t magnitudes = 0, whole = 0;
+    double sum = 0;
+    int k, most = 0;
+    for (k = 0; k < taps; k++) {
+        to[k] = (int64_t)rint(ldexp((double)weight[k], bits));
+        whole += to[k];
+        sum += (double)weight[k];
+        most = weight[k] > weight[most] ? k : most;
+    }
+    to[most] += (int64_t)rint(ldexp(sum, bits)) - whole;
+    for (k = 0; k < taps; k++)
+        magnitudes += to[k] < 0 ? -to[k] : to[k];
+    return magnitudes;
+}
+
+/* Takes the weights of dimension k of those that are resampled. Returns by how much they enlarge a
+   value at most, or -1. */
+static double onnx_image_whole_axis(onnx_call *c, const onnx_resample *from, int k, int bits,
+                                    onnx_whole_resample *r)
+{
+    const size_t out = (size_t)from->out, taps = (size_t)from->taps[0], most = (size_t)from->most;
+    int64_t largest = 0;
+    size_t i, t;
+    r->taps[k] = from->taps[0];
+    r->index[k] = (int64_t *)deploy_room(out * taps, sizeof **r->index);
+    r->weight[k] = (int64_t *)deploy_room(out * taps, sizeof **r->weight);
+    if (!r->index[k] || !r->weight[k])
+        return onnx_refuse_call(c, "out of memory");
+    for (i = 0; i < out; i++) {
+        const int64_t now = onnx_image_whole_taps(r->weight[k] + i * taps, from->weight + i * most,
+                                                  r->taps[k], bits);
+        largest = now > largest ? now : largest;
+        for (t = 0; t < taps; t++)
+            r->index[k][i * taps + t] = from->index[i * most + t];
+    }
+    return (double)largest;
+}
+
+int onnx_whole_resampled(onnx_call *c, onnx_whole_resample *r)
+{
+    onnx_resample from[ONNX_MOST_RANK];
+    const int rank = c->in[0]->rank;
+    double most = 255;
+    int d, k, failed = 0;
+    memset(r, 0, sizeof *r);
+    memset(from, 0, sizeof from);
+    for (d = rank - 1; d >= 0 && !failed; d--) {
+        failed = onnx_resampled(c, d, from + d);
+        r->out[d] = from[d].out;
+        if (!failed && from[d].taps) {
+            if (r->axes < ONNX_WHOLE_AXES)
+                r->axis[r->axes] = d;
+            r->axes++;
+        }
+    }
+    if (!failed && (r->axes < 1 || r->axes > ONNX_WHOLE_AXES))
+        failed = 1;
+    for (k = 0; k < r->axes && !failed; k++) {
+        const int bits = ONNX_WHOLE_BITS / r->axes;
+        const double by = onnx_image_whole_axis(c, from + r->axis[k], k, bits, r);
+        r->bits += bits;
+        most *= by;
+        failed = by < 0 ? -1 : most > INT32_MAX;
+    }
+    for (d = 0; d < rank; d++)
+        onnx_resample_free(from + d);
+    return failed;
+}
+
+void onnx_whole_resample_free(onnx_whole_resample *r)
+{
+    int k;
+    for (k = 0; k < ONNX_WHOLE_AXES; k++) {
+        free(r->index[k]);
+        free(r->weight[k]);
+    }
 }
 
 /* ---- [5] GRID ---- */

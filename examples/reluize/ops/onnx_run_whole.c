@@ -12,7 +12,8 @@
        [7] DEPTHWISE   the same with one channel a group
        [8] PRODUCT     MatMul of two values
        [9] TRANSPOSED  ConvTranspose
-       [10] MEANS      AveragePool, GlobalAveragePool, ReduceMean */
+       [10] MEANS      AveragePool, GlobalAveragePool, ReduceMean
+       [11] RESIZE     Resize that interpolates */
 #include "onnx_whole.h"
 
 enum {
@@ -1345,21 +1346,103 @@ static int whole_mean_reduced(onnx_call *c, const onnx_whole *p, int32_t zero, f
     return 0;
 }
 
+/* Returns whether a layer without weights reads and makes bytes with one scale; *zero becomes the
+   zero point of bytes without a sign. */
+static int whole_is_of_bytes(const onnx_whole *p, int32_t *zero)
+{
+    const onnx_tensor *x = p->x, *to = p->y_zero;
+    return (x->type == ONNX_U8 || x->type == ONNX_I8) && x->rank >= 1 && x->count
+           && whole_zero(x, p->x_zero, zero) && p->x_scale->count == 1 && p->y_scale->count == 1
+           && (!to || (to->count == 1 && (to->type == ONNX_U8 || to->type == ONNX_I8)));
+}
+
 int onnx_whole_mean(onnx_call *c, const onnx_whole *p)
 {
-    const onnx_tensor *x = p->x;
     int32_t zero;
     float scale;
-    if ((x->type != ONNX_U8 && x->type != ONNX_I8) || x->rank < 1 || !x->count
-        || !whole_zero(x, p->x_zero, &zero) || p->x_scale->count != 1 || p->y_scale->count != 1
-        || (p->y_zero
-            && (p->y_zero->count != 1
-                || (p->y_zero->type != ONNX_U8 && p->y_zero->type != ONNX_I8))))
-        return 1;
-    if (x->rank < 2 && onnx_is(&c->node->op, "GlobalAveragePool"))
+    if (!whole_is_of_bytes(p, &zero)
+        || (p->x->rank < 2 && onnx_is(&c->node->op, "GlobalAveragePool")))
         return 1;
     scale = (float)onnx_tensor_real(p->x_scale, 0) / (float)onnx_tensor_real(p->y_scale, 0);
     if (onnx_is(&c->node->op, "AveragePool"))
         return whole_mean_windows(c, p, zero, scale);
     return whole_mean_reduced(c, p, zero, scale);
+}
+
+/* ---- [11] RESIZE ---- */
+
+/* Interpolates the dimension of r's axis k, which has `in` elements: x (outer, in, inner) to
+   y (outer, out, inner). */
+static void whole_interpolate(int32_t *y, const int32_t *x, const onnx_whole_resample *r, int k,
+                              size_t outer, size_t in, size_t inner)
+{
+    const size_t out = (size_t)r->out[r->axis[k]];
+    size_t o, i, j;
+    int t;
+    for (o = 0; o < outer; o++, x += in * inner) {
+        for (i = 0; i < out; i++, y += inner) {
+            const int64_t *index = r->index[k] + i * (size_t)r->taps[k];
+            const int64_t *weight = r->weight[k] + i * (size_t)r->taps[k];
+            memset(y, 0, inner * sizeof *y);
+            for (t = 0; t < r->taps[k]; t++) {
+                const int32_t *from = x + (size_t)index[t] * inner, w = (int32_t)weight[t];
+                for (j = 0; j < inner; j++)
+                    y[j] += w * from[j];
+            }
+        }
+    }
+}
+
+/* The sums of all outputs, n of them, to be freed; NULL: no memory. */
+static int32_t *whole_interpolated(onnx_call *c, const onnx_tensor *x, int32_t zero,
+                                   const onnx_whole_resample *r, size_t *n)
+{
+    const uint8_t flip = x->type == ONNX_I8 ? 128 : 0, *bytes = (const uint8_t *)x->data;
+    int32_t *from = (int32_t *)onnx_room(c, x->count, sizeof *from);
+    size_t i, inner = 1;
+    int k, d = x->rank - 1;
+    *n = x->count;
+    for (i = 0; from && i < x->count; i++)
+        from[i] = (bytes[i] ^ flip) - zero;
+    for (k = 0; k < r->axes && from; k++) {
+        const int axis = r->axis[k];
+        const size_t in = (size_t)x->dim[axis], out = (size_t)r->out[axis];
+        int32_t *to = (int32_t *)onnx_room(c, deploy_times(*n / in, out), sizeof *to);
+        for (; d > axis; d--)
+            inner *= (size_t)r->out[d];
+        if (to)
+            whole_interpolate(to, from, r, k, *n / in / inner, in, inner);
+        *n = *n / in * out;
+        onnx_room_free(from);
+        from = to;
+    }
+    return from;
+}
+
+int onnx_whole_resize(onnx_call *c, const onnx_whole *p)
+{
+    const onnx_tensor *x = p->x;
+    onnx_whole_resample r;
+    whole_result result;
+    onnx_tensor *y = NULL;
+    int32_t zero, *sum = NULL;
+    size_t n = 0;
+    float factor;
+    int failed;
+    if (!whole_is_of_bytes(p, &zero))
+        return 1;
+    failed = onnx_whole_resampled(c, &r);
+    if (!failed) {
+        sum = whole_interpolated(c, x, zero, &r, &n);
+        factor = (float)onnx_tensor_real(p->x_scale, 0) / (float)onnx_tensor_real(p->y_scale, 0)
+                 / (float)(1 << r.bits);
+        result = whole_result_of(p, &factor);
+        y = sum ? onnx_out(c, 0, result.type, x->rank, r.out) : NULL;
+        failed = y ? 0 : -1;
+    }
+    if (y)
+        int8_to_bytes((uint8_t *)y->data, sum, n, 0, 0, &result.scaling, onnx_int8_set(c->run));
+    onnx_room_free(sum);
+    onnx_whole_resample_free(&r);
+    return failed;
 }

@@ -23,7 +23,15 @@
        s = Σ (x - zx)
        y = clamp(round(f32(s) · ((sx / sy) / n)) + zy)
 
-   where n is what the operator divides by. The mean of no values is 0. */
+   where n is what the operator divides by. The mean of no values is 0.
+
+   A Resize that interpolates up to three dimensions is a sum over the taps of all of them,
+
+       s = Σ (x - zx)·Π w
+       y = clamp(round(f32(s) · ((sx / sy) / 2^bits)) + zy)
+
+   where the weights w of each dimension are rounded to integers in such a way that the sum of those
+   of an output is that of the weights as floats, rounded (onnx_whole_resampled). */
 #ifndef ONNX_WHOLE_H
 #define ONNX_WHOLE_H
 #include "onnx_layers.h"
@@ -34,7 +42,8 @@ int8_set onnx_int8_set(const onnx_run *run);
 
 /* What is known of the integers of a layer: x, its scale and zero point, w, its scale and zero
    point, the scale and zero point of the result, bias. Any but x and w may be NULL: then zero
-   points are 0, and without a scale of the result the sums are returned. Means have no w. */
+   points are 0, and without a scale of the result the sums are returned. Means and Resize have no
+   w. */
 typedef struct {
     const onnx_tensor *x, *x_scale, *x_zero, *w, *w_scale, *w_zero, *y_scale, *y_zero, *bias;
     int floats;           /* without y_scale: the result is in floats, not the sums */
@@ -62,6 +71,8 @@ int onnx_whole_conv(onnx_call *c, const onnx_whole *p);
 int onnx_whole_transposed(onnx_call *c, const onnx_whole *p);
 /* AveragePool, GlobalAveragePool or ReduceMean, whichever the node is; p->y_scale is there. */
 int onnx_whole_mean(onnx_call *c, const onnx_whole *p);
+/* Resize that interpolates, likewise. */
+int onnx_whole_resize(onnx_call *c, const onnx_whole *p);
 
 /* ---- nodes between DequantizeLinear and QuantizeLinear (onnx_run_between.c) ---- */
 
@@ -69,9 +80,9 @@ int onnx_whole_mean(onnx_call *c, const onnx_whole *p);
    The integers are those of the nodes one after another, but for layers, whose integers are defined
    above. */
 typedef enum {
-    ONNX_EIGHT_LAYER,   /* Conv, ConvTranspose, Gemm, MatMul or a mean, the Relu or Clip behind it,
-                           and perhaps a table; or Gemm or MatMul alone, whose result is in floats
-                         */
+    ONNX_EIGHT_LAYER,   /* Conv, ConvTranspose, Gemm, MatMul, a mean or a Resize that interpolates,
+                           the Relu or Clip behind it, and perhaps a table; or Gemm or MatMul alone,
+                           whose result is in floats */
     ONNX_EIGHT_PRODUCT, /* MatMul of two values */
     ONNX_EIGHT_TABLE,   /* a function of one value, in any number of nodes: 256 results, which these
                            nodes compute once, for all or for each channel */

@@ -3,7 +3,8 @@
    onnx_c_int8.c: C files without floats (onnx_c.h), of graphs with QuantizeLinear and
    DequantizeLinear. The nodes between them are gathered into regions: a region reads values that
    are on grids, and computes one that is on a grid. Its nodes are not written one by one: the
-   region is a table, a product, a sum of two, or a mean. Operators that move elements move bytes.
+   region is a table, a product, a sum of two, a mean, or a Resize that interpolates. Operators that
+   move elements move bytes.
    What is nothing of these is computed in floats (onnx_c_mixed.c).
 
    MAP
@@ -21,6 +22,7 @@ typedef enum {
     ONNX_C_PRODUCT,
     ONNX_C_BINARY,
     ONNX_C_MEAN,
+    ONNX_C_RESIZE,
     ONNX_C_END
 } onnx_c_region_kind;
 
@@ -479,6 +481,37 @@ static int onnx_c_int8_product(onnx_c *c, int root, onnx_c_region *r)
     return 0;
 }
 
+/* Finds the taps of a Resize that interpolates, as onnx_whole_resampled does. */
+static int onnx_c_int8_resampled(onnx_c *c, const onnx_c_region *r, onnx_whole_resample *taps)
+{
+    const onnx_tensor *in[ONNX_C_OPERANDS];
+    onnx_call call;
+    int failed;
+    onnx_c_call(c, r->core, &call, in);
+    failed = onnx_whole_resampled(&call, taps);
+    return failed && onnx_run_lacks_memory(c->run) ? onnx_c_no_memory(c) : failed;
+}
+
+/* Checks a Resize that interpolates between two grids of bytes. Returns 0, or -1 with a message. */
+static int onnx_c_int8_resize(onnx_c *c, onnx_c_region *r, const onnx_c_value *grid)
+{
+    onnx_whole_resample taps;
+    int k, failed;
+    for (k = 1; k < c->graph->top.node[r->core].inputs; k++) {
+        if (onnx_c_needs_known(c, r->core, k))
+            return -1;
+    }
+    failed = onnx_c_int8_resampled(c, r, &taps);
+    onnx_whole_resample_free(&taps);
+    if (failed < 0)
+        return -1;
+    if (failed || r->sources != 1 || c->value[r->source[0]].type == ONNX_I32
+        || (grid->type != ONNX_U8 && grid->type != ONNX_I8))
+        return onnx_c_refuse(c, r->core, "this interpolation is not available in integers");
+    r->kind = ONNX_C_RESIZE;
+    return 0;
+}
+
 /* Finds what a region computes: of a core and the nodes behind it, in order. */
 static int onnx_c_int8_kind(onnx_c *c, int root, const onnx_c_inner *in, onnx_c_region *r,
                             const onnx_c_value *grid)
@@ -518,6 +551,8 @@ static int onnx_c_int8_kind(onnx_c *c, int root, const onnx_c_inner *in, onnx_c_
         r->kind = ONNX_C_BINARY;
         return 0;
     }
+    if (onnx_c_int8_is(c, r->core, "Resize") && onnx_c_is_resampled(c, r->core))
+        return onnx_c_int8_resize(c, r, grid);
     for (k = 0; k < sizeof means / sizeof *means; k++) {
         if (onnx_c_int8_is(c, r->core, means[k]) && r->sources == 1
             && c->value[r->source[0]].type != ONNX_I32) {
@@ -615,7 +650,8 @@ static int onnx_c_int8_quantize(onnx_c *c, int node)
         return -1;
     if (in.cores == 1 && in.nodes == 1) {
         row = onnx_c_find_operator(c->graph->top.node + in.core);
-        if (row && row->kind == ONNX_C_MOVE && onnx_c_int8_move_through(c, in.core, &grid))
+        if (row && row->kind == ONNX_C_MOVE && !onnx_c_is_resampled(c, in.core)
+            && onnx_c_int8_move_through(c, in.core, &grid))
             return -1;
     }
     if (onnx_c_int8_same_grid(c->value + from, &grid)) {
@@ -1639,6 +1675,77 @@ static int onnx_c_int8_write_mean(onnx_c *c, int node, const onnx_c_region *r)
     return 0;
 }
 
+/* Writes the taps of the dimensions that are resampled: from<axis>_ and weight<axis>_. */
+static void onnx_c_int8_put_taps(onnx_c *c, int node, const onnx_whole_resample *taps)
+{
+    char name[32];
+    int k;
+    for (k = 0; k < taps->axes; k++) {
+        const size_t d = (size_t)taps->axis[k], n = (size_t)(taps->out[d] * taps->taps[k]);
+        deploy_text(name, sizeof name, "from%z_", d);
+        onnx_c_wholes(c, name, node, taps->index[k], n);
+        deploy_text(name, sizeof name, "weight%z_", d);
+        onnx_c_wholes(c, name, node, taps->weight[k], n);
+    }
+}
+
+/* Writes "sum", that of the taps of one output. */
+static void onnx_c_int8_put_interpolated(onnx_c *c, int node, const onnx_c_value *x,
+                                         const onnx_whole_resample *taps)
+{
+    char weights[ONNX_C_TEXT] = "", index[ONNX_C_TEXT] = "", variable[64];
+    size_t step = 1, n;
+    int d, k;
+    onnx_c_line(c, "int32_t sum = 0;");
+    for (k = taps->axes - 1; k >= 0; k--) {
+        deploy_text(variable, sizeof variable, "t%z", (size_t)taps->axis[k]);
+        onnx_c_for(c, variable, (size_t)taps->taps[k]);
+    }
+    for (d = x->x->rank - 1, k = 0; d >= 0; step *= (size_t)x->x->dim[d], d--) {
+        const size_t axis = (size_t)d;
+        deploy_text(variable, sizeof variable, "r%z", axis);
+        if (k < taps->axes && taps->axis[k] == d) {
+            deploy_text(variable, sizeof variable, "(size_t)from%z_%z_[r%z * %z + t%z]", axis,
+                        (size_t)node, axis, (size_t)taps->taps[k], axis);
+            n = strlen(weights);
+            deploy_text(weights + n, sizeof weights - n, "weight%z_%z_[r%z * %z + t%z] * ", axis,
+                        (size_t)node, axis, (size_t)taps->taps[k], axis);
+            k++;
+        }
+        onnx_c_term(index, variable, step);
+    }
+    onnx_c_line(c, "sum += %s(x0[%s] - %d);", weights, index, (int64_t)x->zero);
+    for (k = 0; k < taps->axes; k++)
+        onnx_c_close(c);
+}
+
+/* A Resize that interpolates: one sum over the taps of all dimensions. */
+static int onnx_c_int8_write_resize(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const onnx_c_value *x = c->value + r->source[0], *y = c->value + r->to;
+    char multiplier[32], shift[16], variable[16];
+    onnx_whole_resample taps;
+    int64_t m;
+    int by, d, failed = onnx_c_int8_resampled(c, r, &taps);
+    if (!failed
+        && onnx_c_int8_multiplier((double)(x->scale / y->scale / (float)(1 << taps.bits)), &m, &by))
+        failed = onnx_c_refuse(c, r->core, "a scale is out of range");
+    if (!failed) {
+        deploy_text(multiplier, sizeof multiplier, "%d", m);
+        deploy_text(shift, sizeof shift, "%d", (int64_t)by);
+        onnx_c_int8_put_taps(c, node, &taps);
+        onnx_c_function(c, node);
+        for (d = 0; d < x->x->rank; d++) {
+            deploy_text(variable, sizeof variable, "r%z", (size_t)d);
+            onnx_c_for(c, variable, (size_t)taps.out[d]);
+        }
+        onnx_c_int8_put_interpolated(c, node, x, &taps);
+        onnx_c_int8_put_store(c, r, "*y++", "sum", multiplier, shift);
+    }
+    onnx_whole_resample_free(&taps);
+    return failed ? -1 : 0;
+}
+
 /* The sigmoid of sums: a table of numbers from -8 to 8. */
 static int onnx_c_int8_write_sigmoid(onnx_c *c, int node, const onnx_c_region *r)
 {
@@ -1713,6 +1820,7 @@ static int onnx_c_int8_write(onnx_c *c, int node)
     case ONNX_C_TABLE: return onnx_c_int8_write_table(c, node, r);
     case ONNX_C_BINARY: return onnx_c_int8_write_binary(c, node, r);
     case ONNX_C_MEAN: return onnx_c_int8_write_mean(c, node, r);
+    case ONNX_C_RESIZE: return onnx_c_int8_write_resize(c, node, r);
     case ONNX_C_END:
         return onnx_c_int8_is(c, node, "Sigmoid") ? onnx_c_int8_write_sigmoid(c, node, r)
                                                   : onnx_c_int8_write_softmax(c, node, r);

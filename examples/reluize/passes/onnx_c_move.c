@@ -607,13 +607,6 @@ static int onnx_c_scatter_check(onnx_c *c, int node)
 
 /* ---- [4] RESAMPLED ---- */
 
-static void onnx_c_resample_free(onnx_resample *r)
-{
-    free(r->index);
-    free(r->weight);
-    free(r->taps);
-}
-
 /* Interpolation goes from the last dimension to the first; what is between is in the workspace. */
 static int onnx_c_resize_check(onnx_c *c, int node)
 {
@@ -621,20 +614,28 @@ static int onnx_c_resize_check(onnx_c *c, int node)
                       *y = onnx_c_tensor(c, onnx_c_output(c, node, 0));
     const onnx_attribute *a =
         onnx_graph_attribute(c->graph->top.node + node, "coordinate_transformation_mode");
+    const onnx_tensor *in[ONNX_C_OPERANDS];
     size_t count = x->count;
-    int d;
+    onnx_resample r;
+    onnx_call call;
+    int d, failed = 0;
     if (onnx_c_move_check(c, node))
         return -1;
     if (!onnx_c_is_resampled(c, node))
         return 0;
+    onnx_c_call(c, node, &call, in);
     if (a && onnx_is(&a->text, "tf_crop_and_resize"))
         return onnx_c_refuse(c, node, "interpolation with tf_crop_and_resize is not available");
-    for (d = x->rank - 1; d > 0; d--) {
-        if (x->dim[d] != y->dim[d]) {
+    for (d = x->rank - 1; d > 0 && !failed; d--) {
+        failed = onnx_resampled(&call, d, &r);
+        if (!failed && r.taps) {
             count = count / (size_t)x->dim[d] * (size_t)y->dim[d];
             c->node[node].work += count;
         }
+        onnx_resample_free(&r);
     }
+    if (failed)
+        return onnx_run_lacks_memory(c->run) ? onnx_c_no_memory(c) : -1;
     return onnx_c_needs_floats(c, node, 1);
 }
 
@@ -664,7 +665,9 @@ static int onnx_c_resize_arrays(onnx_c *c, int node, int d, size_t out, int64_t 
         onnx_c_wholes(c, name[0], node, r.index, n);
         onnx_c_floats(c, name[1], node, r.weight, n);
     }
-    onnx_c_resample_free(&r);
+    onnx_resample_free(&r);
+    if (failed && onnx_run_lacks_memory(c->run))
+        return onnx_c_no_memory(c);
     return failed ? -1 : *taps > 0;
 }
 
