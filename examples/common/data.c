@@ -1640,7 +1640,7 @@ int data_read_as(data_set *d, const char *where, const char *program, size_t cha
 {
     char found[MAX_PATH], file[MAX_PATH];
     const char *real = getenv("LGELU_DATA");
-    int sheets = 0, status = 1, bin = 0;
+    int sheets = 0, status = 1, listed = 0, bin = 0;
     size_t folders = 0;
     listing l = { NULL, 0 };
     memset(d, 0, sizeof *d);
@@ -1660,15 +1660,14 @@ int data_read_as(data_set *d, const char *where, const char *program, size_t cha
 
     int idx = idx_find(file, where, "train-images", 3) == 0;
     if (!sheets && !idx) {
-        if (list(&l, where) == 0) {
-            for (size_t i = 0; i < l.count; i++) {
-                listing inside;
-                bin |= ends(l.name[i], ".bin");
-                if (bin || join(file, where, strlen(where), l.name[i]) || list(&inside, file))
-                    continue;
-                list_free(inside.name, inside.count);
-                folders++;
-            }
+        listed = !list(&l, where);
+        for (size_t i = 0; i < l.count; i++) {
+            listing inside;
+            bin |= ends(l.name[i], ".bin");
+            if (bin || join(file, where, strlen(where), l.name[i]) || list(&inside, file))
+                continue;
+            list_free(inside.name, inside.count);
+            folders++;
         }
         status = tables_find(d, where, &l);
     }
@@ -1689,13 +1688,15 @@ int data_read_as(data_set *d, const char *where, const char *program, size_t cha
                  : bin     ? cifar_read(d, where, &l)
                  : folders ? folder_read(d, where)
                            : idx_read(d, where);
+        if (status && listed && !bin && !folders)
+            status = DATA_NO_CLASSES;
         if (status == 0)
             normalise(d);
     }
     list_free(l.name, l.count);
     if (status)
         data_free(d);
-    return status ? -1 : 0;
+    return status;
 }
 
 int data_read_pictures(data_set *d, const char *folder, size_t channels, size_t height,
@@ -1709,8 +1710,8 @@ int data_read_pictures(data_set *d, const char *folder, size_t channels, size_t 
     d->width = width;
     status = class_read(d, folder, 2, 0);
     if (status == 0 && (!d->train || !d->test))
-        status = fail(d, folder, "expected at least five pictures that can be read, found %zu",
-                      d->train + d->test);
+        status = fail(d, folder, "expected at least five pictures that can be read, found %zu%s%s",
+                      d->train + d->test, *d->note ? "; " : "", d->note);
     if (status) {
         data_free(d);
         return -1;

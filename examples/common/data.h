@@ -81,8 +81,10 @@ typedef enum {
     DATA_NUMBER
 } data_kind; /* what a table's column is: see above */
 
-int data_read(data_set *d, const char *where,
-              const char *program); /* program: argv[0]. 0, or -1 and d->error */
+enum { DATA_NO_CLASSES = -2 };
+/* program: argv[0]. Returns 0, or -1 and d->error, or, of a folder with nothing of this kind, which
+   may have pictures without classes, DATA_NO_CLASSES and d->error. */
+int data_read(data_set *d, const char *where, const char *program);
 /* the same; pictures of a folder per class become this large, 1 to 4096 pixels each way, in colour
    (3) or grey (1) */
 int data_read_as(data_set *d, const char *where, const char *program, size_t channels,

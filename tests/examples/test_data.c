@@ -269,9 +269,10 @@ static void test_idx(void)
         set_up(i, NULL, none);
         snprintf(name, sizeof name, "idx without %s", file_name[i]);
         snprintf(why, sizeof why, "no file %s, with or without .gz%s", file_name[i], i ? "" : nor);
-        data_read(&d, folder, NULL);
+        int status = data_read(&d, folder, NULL);
         snprintf(text, sizeof text, "data: %s: %s", folder, why);
-        check(!strcmp(d.error, text), name, "found \"%s\"", d.error);
+        check(status == (i ? -1 : DATA_NO_CLASSES) && !strcmp(d.error, text), name,
+              "found %d \"%s\"", status, d.error);
         data_free(&d);
     }
     set_up(0, NULL, none);

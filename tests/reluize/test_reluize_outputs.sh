@@ -21,6 +21,8 @@ verdict $? "--help and --help all name each option" "$(wc -l < $out/options) opt
 code=2 refused 'OUT.onnx; -o is missing' $out/reluize any.onnx --data any
 code=2 refused '--minute: no such option; is it --minutes?' $out/reluize any.onnx --data any -o $out/no.onnx --minute 3
 code=2 refused '--rate is for --minutes, --steps and --epochs' $out/reluize any.onnx --data any -o $out/no.onnx --rate 0.01
+code=2 refused '--bits is for --int8, --int8-before and --c8' $out/reluize any.onnx --data any -o $out/no.onnx --bits 4
+code=2 refused '--bits 5: expected 8 or 4' $out/reluize any.onnx --data any -o $out/no.onnx --bits 5 --int8 $out/no8.onnx
 if [ -z "$onnx" ]; then echo "skip what reluize scores: $no_onnx"; exit 0; fi
 $onnx tools/reluize_outputs.py $out || exit 1
 
@@ -42,6 +44,11 @@ sys.exit(not ($1))"; }
 # ---- networks that are ReLU already ----
 convert relu x && cmp $out/relu.onnx $out/out.onnx > $out/stdout 2>&1 && [ "$(grep -c . $out/text)" -eq 1 ] && grep -q '0 gates' $out/text
 verdict $? "a network of ReLUs is written as it is, and one line says so" "$(said)"
+$onnx -c "
+import numpy
+numpy.save('$out/few.npy', numpy.load('$out/x.npy')[:50])"
+$out/reluize $out/relu.onnx --data $out/few.npy -o $out/out.onnx > $out/text && [ "$(grep -c . $out/text)" -eq 1 ]
+verdict $? "without a report it is not measured, and a small test part does not matter" "$(cat $out/text)"
 convert relu x --int8 $out/eight.onnx --c $out/relu.c --quiet && [ -s $out/eight.onnx ] && [ -s $out/relu.c ] && grep -q '^in 8 bits ' $out/text &&
     ! grep -q '^before, in 8 bits' $out/text
 verdict $? "with --int8 and --c it is also written in 8 bits and as C" "$(said)"
@@ -61,6 +68,19 @@ for rule in 'softmax:a softmax makes it' 'named:its name says so'; do
 done
 convert squeeze images && grep -q 'since the model makes one row of values from an image (--class-axis none' $out/text
 verdict $? "classes, since the model makes one row of values from an image" "$(said)"
+convert anchors images && grep -q "^The values of 'y' are measured as numbers" $out/text
+verdict $? "the anchors of a detector are no classes" "$(said)"
+
+# ---- folders of images that do not fit ----
+mkdir -p $out/pictures $out/texts
+: > $out/texts/text.txt
+for i in 1 2 3; do printf 'P6 2 2 255\nabcdefghijkl' > $out/pictures/$i.ppm; done
+code=1 refused 'pictures: expected at least five pictures that can be read, found 3$' \
+    $out/reluize $out/anchors.onnx --data $out/pictures -o $out/no.onnx --quiet
+code=1 refused 'found 0; .*texts/text.txt: no picture' $out/reluize $out/anchors.onnx --data $out/texts -o $out/no.onnx --quiet
+code=1 refused 'or an array: --data FILE.npy' $out/reluize $out/four.onnx --data $out/pictures -o $out/no.onnx --quiet
+code=1 refused "examples/pictures: its images have 28 x 28 pixels and 1 channels, and input 'x' takes 8 x 8 and 3:" \
+    $out/reluize $out/anchors.onnx --data ../examples/pictures -o $out/no.onnx --quiet
 
 # ---- sizes that depend on data ----
 rm -f $out/out.onnx

@@ -60,6 +60,11 @@ save("squeeze", [3, 8, 8], [helper.make_node("Conv", ["x", "a", "ab"], ["h"], pa
     helper.make_node("GlobalAveragePool", ["o"], ["e"]), helper.make_node("Flatten", ["e"], ["y"])],
      {"a": normal(8, 3, 3, 3, scale=0.3), "ab": normal(8, scale=0.3), "d": normal(8, 8, 1, 1, scale=0.4), "b": normal(4, 8, 1, 1, scale=0.5)})
 np.save(f"{folder}/images.npy", normal(60, 3, 8, 8))
+# a detector with two anchors at each place: what is behind the samples are no classes; one that takes four channels
+for name, channels in ("anchors", 3), ("four", 4):
+    save(name, [channels, 8, 8], [helper.make_node("Conv", ["x", "a"], ["h"], pads=[1, 1, 1, 1])] + silu + [
+        helper.make_node("Conv", ["g", "b"], ["o"]), helper.make_node("Reshape", ["o", "places"], ["y"])],
+         {"a": normal(8, channels, 3, 3, scale=0.3), "b": normal(12, 8, 1, 1, scale=0.5), "places": np.array([-1, 2, 6, 8, 8])})
 
 # a weight that is an input, too; and one whose biases alone can change: what it reads is a constant but for its mean
 nodes = [helper.make_node("MatMul", ["x", "W"], ["h"])] + silu + [helper.make_node("MatMul", ["g", "V"], ["y"])]

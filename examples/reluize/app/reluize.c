@@ -460,7 +460,7 @@ static const option_row option_rows[] = {
     { "--rival",       .flag = &option.rival },
     { "--int8",        .text = &option.int8 },
     { "--int8-before", .text = &option.int8_before },
-    { "--bits",        .whole = &option.bits, .least = 4, .most = 8 },
+    { "--bits",        .whole = &option.bits, .least = 0, .most = 64 },
     { "--c",           .text = &option.c },
     { "--c8",          .text = &option.c8 },
     { "--h",           .flag = &option.headers },
@@ -605,6 +605,8 @@ static int check_options(void)
     }
     if (option.bits != 8 && option.bits != 4)
         return fail("--bits %ld: expected 8 or 4", option.bits);
+    if (option.bits == 4 && !option.int8 && !option.int8_before && !option.c8)
+        return fail("--bits is for --int8, --int8-before and --c8");
     if (option.within > 0 && option.epochs)
         return fail("--within is for a conversion alone: it cannot be given with --epochs");
     if (option.average > 0 && (option.epochs || option.within > 0))

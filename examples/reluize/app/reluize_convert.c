@@ -797,8 +797,12 @@ static void note_identical(conversion *c)
 
 int conversion_measure(conversion *c)
 {
-    sums *s = make_sums();
+    sums *s;
     int w, bad;
+    /* of a file that stays the same only a report has figures */
+    if (c->unchanged && c->ways == 2 && !option.report)
+        return 0;
+    s = make_sums();
     c->from = c->to;
     c->to = c->whole;
     bad = sum_over(c, s, 0, TEST, NULL, 0, data_count(TEST));

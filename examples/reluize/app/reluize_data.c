@@ -501,15 +501,11 @@ static void find_image_shape(source *s)
 /* Reads images in folders of classes or, where there are none, in one folder. */
 static int read_images(source *s, const char *program, int *labelled)
 {
-    char error[sizeof s->set.error];
-    *labelled = 1;
-    if (!data_read_as(&s->set, s->file, program, s->channels, s->rows, s->columns))
-        return 0;
-    memcpy(error, s->set.error, sizeof error);
-    *labelled = 0;
-    if (data_read_pictures(&s->set, s->file, s->channels, s->rows, s->columns))
-        return fail("%s", error);
-    return 0;
+    int missing = data_read_as(&s->set, s->file, program, s->channels, s->rows, s->columns);
+    *labelled = !missing;
+    if (missing == DATA_NO_CLASSES)
+        missing = data_read_pictures(&s->set, s->file, s->channels, s->rows, s->columns);
+    return missing ? fail("%s", s->set.error) : 0;
 }
 
 static int source_reads(const void *user, const char *path)
@@ -554,12 +550,19 @@ static int open_set(source *s, const char *program)
                     input_name(s), s->rank);
     if (s->rows > MOST_SIDE || s->columns > MOST_SIDE || (s->channels != 1 && s->channels != 3))
         return fail("input '%s': images of %zu x %zu pixels with %zu channels; expected 1 or 3 "
-                    "channels and at most %d pixels each way",
+                    "channels and at most %d pixels each way, or an array: --data FILE.npy",
                     input_name(s), s->rows, s->columns, s->channels, MOST_SIDE);
     if (read_images(s, program, &labelled))
         return 1;
     if (*s->set.note)
         fprintf(stderr, "reluize: %s\n", s->set.note);
+    if (s->rank == 3
+        && (s->set.channels != s->channels || s->set.height != s->rows
+            || s->set.width != s->columns))
+        return fail("%s: its images have %zu x %zu pixels and %zu channels, and input '%s' takes "
+                    "%zu x %zu and %zu: only PNG, JPEG and other image files are made to fit",
+                    s->file, s->set.height, s->set.width, s->set.channels, input_name(s), s->rows,
+                    s->columns, s->channels);
     s->channels = s->set.channels;
     s->rows = s->set.height;
     s->columns = s->set.width;

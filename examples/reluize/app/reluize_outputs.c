@@ -233,7 +233,7 @@ static const char *find_rule(const conversion *c, const onnx_tensor *y, int axis
         return "they are as many as the words that the model reads";
     if (images && y->rank == from + 1)
         return "the model makes one row of values from an image";
-    return images && y->rank > from + 2
+    return images && y->rank == from + 3
                ? "the model makes an image of several channels from an image"
                : NULL;
 }
