@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
    test_onnx_back.c: the gradient of the evaluator (onnx_back.h). Each operator beside central
-   differences of the evaluator in double, once as it is, and once with an error of one percent in
-   one element, which must be found; a small network beside differences, with the same bits on
-   several threads; what ends the way; memory. test_onnx_back.sh compares with PyTorch. */
+   differences of the evaluator in double (RNN, GRU and LSTM, which it computes in float: of
+   tools/recurrent.h), once as it is, and once with an error of one percent in one element, which
+   must be found; a small network beside differences, with the same bits on
+   several threads; what ends the way; memory. */
 #define LGELU_TRAINER
 #include "onnx_back.h"
 #include "tools/onnx_build.h"
+#include "tools/recurrent.h"
 #include "tools/threads.h"
 #include <math.h>
 
@@ -19,7 +21,7 @@ static char said[160];
 typedef struct {
     const char *op, *attributes;
     int opset;
-    const char *in[6];
+    const char *in[8];
     int outputs;  /* 0: one */
     int in_float; /* 1: the evaluator computes it in float whatever the type, so that differences
                      need larger steps; it is piecewise linear in each input; 2: it is linear */
@@ -192,6 +194,68 @@ static const row rows[] = {
     { "Resize", "mode:cubic", 13, { "1,2,4,4", "", "f 4: 1 1 2 0.5" }, 0, 1 },
     { "Resize", "mode:linear axes=2,3", 18, { "1,2,3,4", "", "f 2: 2 2" }, 0, 1 },
     { "Upsample", "mode:nearest", 9, { "1,2,3,4", "f 4: 1 1 2 3" }, 0, 0 },
+    /* recurrent layers: directions, layouts, lengths, states, and each activation */
+    { "RNN", "hidden_size=3", 14, { "4,2,3", "1,3,3", "1,3,3" }, 0, 0 },
+    { "RNN",
+      "hidden_size=2 direction:bidirectional activations:Softsign|Softplus",
+      14,
+      { "3,2,3", "2,2,3", "2,2,2", "2,4", "i 2: 3 2", "2,2,2" },
+      2,
+      0 },
+    { "RNN",
+      "hidden_size=3 direction:reverse layout=1 activations:Elu| activation_alpha=0.7,",
+      14,
+      { "2,4,2", "1,3,2", "1,3,3", "1,6", "i 2: 0 4", "2,1,3" },
+      2,
+      0 },
+    { "RNN", "hidden_size=3 activations:Relu| clip=0.6", 14, { "3,2,3", "1,3,3", "1,3,3" }, 2, 0 },
+    { "GRU", "hidden_size=3", 14, { "4,2,3", "1,9,3", "1,9,3", "1,18" }, 0, 0 },
+    { "GRU",
+      "hidden_size=3 linear_before_reset=1",
+      14,
+      { "4,2,3", "1,9,3", "1,9,3", "1,18", "", "1,2,3" },
+      2,
+      0 },
+    { "GRU",
+      "hidden_size=2 direction:bidirectional layout=1 linear_before_reset=1 clip=0.8",
+      14,
+      { "2,3,3", "2,6,3", "2,6,2", "2,12", "i 2: 3 1", "2,2,2" },
+      2,
+      0 },
+    { "GRU",
+      "hidden_size=2 direction:bidirectional activations:HardSigmoid|ScaledTanh|Affine|Tanh "
+      "activation_alpha=0.3,1.2,0.9 activation_beta=0.4,0.8,0.1",
+      14,
+      { "3,2,3", "2,6,3", "2,6,2", "2,12", "i 2: 1 3", "2,2,2" },
+      2,
+      0 },
+    { "GRU", "hidden_size=3 direction:reverse", 14, { "4,2,3", "1,9,3", "1,9,3" }, 2, 0 },
+    { "LSTM", "hidden_size=3", 14, { "4,2,3", "1,12,3", "1,12,3", "1,24" }, 0, 0 },
+    { "LSTM",
+      "hidden_size=3",
+      14,
+      { "4,2,3", "1,12,3", "1,12,3", "1,24", "", "1,2,3", "1,2,3", "1,9" },
+      3,
+      0 },
+    { "LSTM",
+      "hidden_size=2 direction:bidirectional layout=1",
+      14,
+      { "2,3,3", "2,8,3", "2,8,2", "2,16", "i 2: 2 3", "2,2,2", "2,2,2" },
+      3,
+      0 },
+    { "LSTM",
+      "hidden_size=2 direction:reverse input_forget=1 clip=0.8",
+      14,
+      { "3,3,3", "1,8,3", "1,8,2", "", "i 3: 0 2 3", "", "1,3,2", "1,6" },
+      3,
+      0 },
+    { "LSTM",
+      "hidden_size=3 activations:LeakyRelu|ThresholdedRelu|Affine activation_alpha=0.2,0.3,0.9 "
+      "activation_beta=0.1,",
+      14,
+      { "3,2,2", "1,12,2", "1,12,3", "1,24", "", "", "", "1,9" },
+      2,
+      0 },
     /* operators that are evaluated as one pass (onnx_back_group.h) */
     { "group", "Sigmoid a > s; Mul a s > y", 13, { "2,3,4,9" }, 0, 0 },
     { "group",
@@ -218,7 +282,7 @@ static const row rows[] = {
 
 /* ---- inputs ---- */
 
-enum { MOST_IN = 6, MOST_ELEMENTS = 1024, MOST_OUT = 3 };
+enum { MOST_IN = 8, MOST_ELEMENTS = 1024, MOST_OUT = 3 };
 
 typedef struct {
     int there, type, differs; /* differs: its gradient is compared */
@@ -273,6 +337,11 @@ static onnx_tensor *tensor_of(onnx_run *r, const sample *s)
 
 /* ---- one operator ---- */
 
+static int is_recurrent(const row *r)
+{
+    return !strcmp(r->op, "RNN") || !strcmp(r->op, "GRU") || !strcmp(r->op, "LSTM");
+}
+
 typedef struct {
     memory_file file;
     onnx_graph *graph;
@@ -299,7 +368,7 @@ static void add_nodes(memory_file *graph, const char *nodes)
    the samples; statistics of BatchNormalization and the like have the operator's type. */
 static model model_of(const row *r, const sample *in, int real, const lgelu_threads *threads)
 {
-    static const char *const name[] = { "a", "b", "c", "d", "e", "f" };
+    static const char *const name[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
     static const char *const out[] = { "y", "y z", "y z u", "y z u" };
     memory_file graph = { NULL, 0, 0 }, node;
     const char *op = strrchr(r->op, '.');
@@ -341,12 +410,48 @@ static void model_end(model *m)
     free(m->file.data);
 }
 
+/* The same weights for n elements of output k. */
+static double weighed(const double *y, size_t n, int k)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += y[i] * cos(1.0 + 0.7 * (double)i + k);
+    return sum;
+}
+
+/* value_of for RNN, GRU and LSTM. */
+static double recurrent_value(const row *r, const onnx_node *node, const sample *in)
+{
+    static double y[3][MOST_ELEMENTS];
+    const int layout = strstr(r->attributes, "layout=1") != NULL;
+    recurrent p;
+    size_t states;
+    memset(&p, 0, sizeof p);
+    memset(y, 0, sizeof y);
+    p.node = node;
+    p.steps = (size_t)in[0].dim[layout];
+    p.batch = (size_t)in[0].dim[!layout];
+    p.inputs = (size_t)in[0].dim[2];
+    p.hidden = (size_t)in[2].dim[2];
+    for (int k = 0; k < MOST_IN; k++)
+        p.in[k] = in[k].there ? in[k].x : NULL;
+    p.y = y[0];
+    p.last_h = y[1];
+    p.last_c = y[2];
+    states = recurrent_run(&p) * p.batch * p.hidden;
+    return weighed(y[0], node->output[0] >= 0 ? states * p.steps : 0, 0)
+           + weighed(y[1], node->outputs > 1 ? states : 0, 1)
+           + weighed(y[2], node->outputs > 2 ? states : 0, 2);
+}
+
 /* Σ weight·y of all outputs, in double. NaN: an error. */
 static double value_of(const row *r, const model *m, const sample *in)
 {
     static const char *const out[] = { "y", "z", "u" };
     double sum = 0;
     int k, outputs = r->outputs ? r->outputs : 1;
+    if (is_recurrent(r))
+        return recurrent_value(r, m->graph->top.node, in);
     for (k = 0; k < outputs; k++)
         m->run->keep[onnx_graph_find(m->graph, out[k])] = 1;
     for (k = 0; k < MOST_IN; k++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    test_onnx_distil.c: distillation (onnx_distil.h) of a small network whose smooth gates became
-   ReLU: with outputs of each kind the loss falls, the weights have the same bits on any number of
-   slots and threads, and after an interruption; what is written evaluates to what was trained.
-   Labels: the loss, what is refused, and that it falls. Images made of images (onnx_augment.h). */
+   ReLU: with outputs of each kind, and with recurrent layers, the loss falls, the weights have the
+   same bits on any number of slots and threads, and after an interruption; what is written
+   evaluates to what was trained. Labels: the loss, what is refused, and that it falls. Images made
+   of images (onnx_augment.h). */
 #define LGELU_TRAINER
 #include "onnx_augment.h"
 #include "onnx_distil.h"
@@ -32,8 +33,30 @@ static void add_weight(memory_file *graph, const char *name, int rank, const int
     build_initializer(graph, name, ONNX_F32, rank, dim, x, n * sizeof *x);
 }
 
-/* TURNED: detections whose probabilities come before their boxes. */
-typedef enum { SQUARES, LOGITS, PROBABILITIES, DETECTIONS, KINDS, TURNED } kind;
+/* RECURRENT: an LSTM and a GRU read the rows of the image. TURNED: detections whose probabilities
+   come before their boxes. */
+typedef enum { SQUARES, LOGITS, PROBABILITIES, DETECTIONS, RECURRENT, KINDS, TURNED } kind;
+
+/* Eight steps of eight pixels, in both directions, and what the last states make of them. */
+static void add_recurrent(memory_file *graph)
+{
+    static const int64_t steps[] = { 8, 8, 6 }, shape[] = { 1, 8, 8, 6 }, three = 3, four = 4;
+    static const int64_t w3[] = { 2, 12, 6 }, r3[] = { 2, 12, 3 }, w4[] = { 1, 18, 6 },
+                         r4[] = { 1, 18, 6 };
+    build_initializer(graph, "steps", ONNX_I64, 1, &three, steps, sizeof steps);
+    build_initializer(graph, "shape", ONNX_I64, 1, &four, shape, sizeof shape);
+    add_weight(graph, "w3", 3, w3, 0.7);
+    add_weight(graph, "r3", 3, r3, 0.7);
+    add_weight(graph, "w4", 3, w4, 0.7);
+    add_weight(graph, "r4", 3, r4, 0.7);
+    build_node(graph, "Reshape", "t2 steps", "rows", "");
+    build_node(graph, "LSTM", "rows w3 r3", "l3", "hidden_size=3 direction:bidirectional");
+    build_node(graph, "Transpose", "l3", "t3", "perm=0,2,1,3");
+    build_node(graph, "Reshape", "t3 steps", "v3", "");
+    build_node(graph, "GRU", "v3 w4 r4", "g4 last", "hidden_size=6");
+    build_node(graph, "Add", "g4 last", "s4", "");
+    build_node(graph, "Reshape", "s4 shape", "y", "");
+}
 
 /* Two convolutions with SiLU, or with ReLU in its place, and an output of this kind. */
 static memory_file file_of(kind what, int smooth)
@@ -62,6 +85,8 @@ static memory_file file_of(kind what, int smooth)
         build_node(&graph, "Sigmoid", "logit", "score", "");
         build_node(&graph, "Concat", what == TURNED ? "score box" : "box score", "y", "axis=3");
     }
+    if (what == RECURRENT)
+        add_recurrent(&graph);
     if (what == SQUARES || what == LOGITS)
         build_node(&graph, "Identity", "t2", "y", "");
     build_value(&graph, BUILD_OUTPUT, "y", ONNX_F32, -1, NULL);
@@ -170,24 +195,28 @@ static int same_bytes(const memory_file *a, const memory_file *b)
 
 static void check_kind(kind what)
 {
-    static const char *const name[] = { "other values", "logits", "probabilities", "detections" };
+    static const char *const name[] = { "other values", "logits", "probabilities", "detections",
+                                        "recurrent layers" };
     run r = run_begin(what, 1, NULL);
     char text[80];
-    int right = r.d && !run_steps(&r, 1, 0, 150);
+    /* Both convolutions, and the weights of the LSTM and the GRU. */
+    const size_t elements = 278 + (what == RECURRENT ? 432 : 0);
+    int right = r.d && onnx_distil_ended(r.d, 0) < 0 && onnx_distil_elements(r.d) == elements
+                && !run_steps(&r, 1, 0, 150);
     snprintf(text, sizeof text, "the loss falls: %s", name[what]);
     check(right && r.first > 0 && r.last < 0.6 * r.first, text, "from %g to %g %s", r.first, r.last,
           said);
     run_end(&r);
 }
 
-static void check_bits(void)
+static void check_bits(kind what)
 {
     static const size_t slots[] = { 1, 2, 4 };
     int threads[] = { 1, 2, 4 }, same = 1;
     memory_file first = { NULL, 0, 0 };
     for (int k = 0; k < 3; k++) {
         const lgelu_threads t = { run_threads, threads + k };
-        run r = run_begin(DETECTIONS, slots[k], &t);
+        run r = run_begin(what, slots[k], &t);
         memory_file now;
         same &= r.d && !run_steps(&r, slots[k], 0, 6);
         now = state_of(&r);
@@ -200,7 +229,10 @@ static void check_bits(void)
         run_end(&r);
     }
     free(first.data);
-    check(same, "the same bits on any number of threads", "they differ");
+    check(same,
+          what == RECURRENT ? "the same bits, of recurrent layers"
+                            : "the same bits on any number of threads",
+          "they differ");
 }
 
 static void check_continued(void)
@@ -573,7 +605,8 @@ int main(void)
 {
     for (int k = 0; k < KINDS; k++)
         check_kind((kind)k);
-    check_bits();
+    check_bits(DETECTIONS);
+    check_bits(RECURRENT);
     check_continued();
     check_written();
     check_score();

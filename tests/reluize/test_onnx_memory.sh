@@ -30,6 +30,7 @@ memory()
     verdict $? "memory of $pass: $(tail -n 1 $out/found)" "$(grep FAIL $out/found | head -n 1) $(tail -n 1 $out/err)"
 }
 memory c $out/windows $out/rows
+memory back $out/windows $out/rows
 RUNS=${RUNS:-200} memory integers $out/integers $out/mixed
 memory relu $out/layers
 memory line $out/layers

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT-0
 # test_onnx_zoo.sh: small networks after the families of torchvision, timm and Hugging Face (tools/onnx_zoo.py and
 # tools/onnx_zoo_more.py), as PyTorch exports them: each is evaluated with PyTorch's outputs and trained a few steps over its graph,
-# which lowers its loss, and ONNX Runtime computes from the file with the new weights what the evaluator does, to 1e-4, or it is not
-# trained for the reason that is expected. A table shows which.
+# which lowers its loss, and ONNX Runtime computes from the file with the new weights what the evaluator does, to 1e-4. A table
+# shows which.
 CC=${CC:-cc}
 out=build/zoo
 mkdir -p $out/again
@@ -23,8 +23,7 @@ printf '# %-24s %10s  %s\n' network weights 'evaluated, trained, the same in ONN
 while IFS='	' read -r name weights why; do
     said=$(grep "^FAIL $name in" $out/runtime)
     [ "$why" = done ] || said=$why
-    expected=$(awk -F '\t' -v name=$name '$1 == name { print $5 }' $out/list)
-    [ "$said" = "$expected" ]
+    [ -z "$said" ]
     verdict $? "$name: evaluated as by PyTorch, trained, and as ONNX Runtime computes it" "$said"
     printf '# %-24s %10s  %s\n' $name $weights "${said:-yes}"
 done < $out/rows

@@ -7,7 +7,8 @@
        memory_file file = build_model(&graph, 8, 17);        version 8, opset 17; empties graph
 
    Attributes are separated by blanks: name=1 is an integer, name=1.5 a float, name=1,2 and
-   name=1.5,2.0 lists, name:text a text. Inputs and outputs likewise; '-' is left out. */
+   name=1.5,2.0 lists, name:text a text, name:text|text a list. Inputs and outputs likewise; '-' is
+   left out. */
 #ifndef ONNX_BUILD_H
 #define ONNX_BUILD_H
 #include "check.h"
@@ -127,7 +128,7 @@ static inline void build_names(memory_file *node, int field, const char *names)
         build_text(node, field, strcmp(word, "-") ? word : "");
 }
 
-/* Appends one attribute: name=value or name:text. */
+/* Appends one attribute: name=value, name:text or name:text|text. */
 static inline void build_attribute(memory_file *node, const char *word)
 {
     const size_t n = strcspn(word, "=:");
@@ -136,7 +137,11 @@ static inline void build_attribute(memory_file *node, const char *word)
     memory_file a = { NULL, 0, 0 };
     char number[64];
     build_bytes(&a, 1, word, n);
-    if (word[n] == ':') {
+    if (word[n] == ':' && strchr(value, '|')) {
+        while (build_word(&value, number, "|"))
+            build_text(&a, 9, number);
+        build_int(&a, 20, 8);
+    } else if (word[n] == ':') {
         build_text(&a, 4, value);
         build_int(&a, 20, 3);
     } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    onnx_memory.c: what reluize's passes do with memory.
 
-       onnx_memory relu|line|int8|gram|equal|c|integers RUNS CASES...
+       onnx_memory relu|line|int8|gram|equal|c|integers|back RUNS CASES...
 
    Each graph of the files of cases (case_file.h) goes through a pass several times. Twice with
    other bytes in new memory: the files that are written must be the same. Then with one call for
@@ -10,6 +10,7 @@
    not so. */
 #include "allocations.h"
 #include "case_file.h"
+#include "onnx_back.h"
 #include "onnx_c.h"
 #include "onnx_int8.h"
 #include "onnx_relu.h"
@@ -138,13 +139,10 @@ static int equal(const one_case *c, const onnx_graph *g, deploy_memory *file, ch
     return in_8_bits(c, g, NULL, file, message);
 }
 
-/* A C file and its header, one behind the other. */
-static int c_file(const one_case *c, const onnx_graph *g, int integers, deploy_memory *file,
-                  char *message)
+/* Sets the inputs as they are. Returns 0, or -1 with a message. */
+static int set_inputs(const one_case *c, const onnx_graph *g, onnx_run *r, char *message)
 {
-    onnx_run *r = onnx_run_begin(g, NULL, message);
-    onnx_c *f = NULL;
-    int k, failed = !r;
+    int k, failed = 0;
     for (k = 0; k < c->inputs && !failed; k++) {
         onnx_tensor *x = input_of_batch(r, c->input + k, 0);
         failed = !x;
@@ -153,6 +151,16 @@ static int c_file(const one_case *c, const onnx_graph *g, int integers, deploy_m
         else
             strcpy(message, "no memory for an input");
     }
+    return failed ? -1 : 0;
+}
+
+/* A C file and its header, one behind the other. */
+static int c_file(const one_case *c, const onnx_graph *g, int integers, deploy_memory *file,
+                  char *message)
+{
+    onnx_run *r = onnx_run_begin(g, NULL, message);
+    onnx_c *f = NULL;
+    int failed = !r || set_inputs(c, g, r, message);
     if (!failed)
         f = onnx_c_begin(r, "net", integers, message);
     failed = !f || onnx_c_write(f, put, file) || onnx_c_write_header(f, put, file);
@@ -173,11 +181,50 @@ static int integers(const one_case *one, const onnx_graph *g, deploy_memory *fil
     return c_file(one, g, 1, file, message);
 }
 
+/* The sums of all outputs go back to the inputs: returns 0 or -1. */
+static int go_back(onnx_back *b, onnx_run *r, const onnx_graph *g, deploy_memory *file)
+{
+    int k, failed = onnx_back_forward(b) != LGELU_OK;
+    for (k = 0; k < g->top.outputs && !failed; k++) {
+        const onnx_tensor *y = onnx_back_read(b, g->top.output[k]);
+        onnx_tensor *dy;
+        size_t i;
+        if (y->type != ONNX_F32)
+            continue;
+        dy = onnx_tensor_make(r, ONNX_F32, y->rank, y->dim);
+        for (i = 0; dy && i < dy->count; i++)
+            ((float *)dy->data)[i] = 1;
+        failed = onnx_back_add(b, g->top.output[k], dy) != LGELU_OK;
+    }
+    failed = failed || onnx_back_all(b);
+    for (k = 0; k < g->top.inputs && !failed; k++) {
+        const onnx_tensor *dx = onnx_back_get(b, g->top.input[k]);
+        failed = dx && put(dx->data, dx->count * sizeof(float), file);
+    }
+    return failed ? -1 : 0;
+}
+
+/* Gradients of the inputs. */
+static int back(const one_case *c, const onnx_graph *g, deploy_memory *file, char *message)
+{
+    onnx_run *r = onnx_run_begin(g, NULL, message);
+    onnx_back *b = NULL;
+    int failed = !r || set_inputs(c, g, r, message);
+    if (!failed)
+        b = onnx_back_begin(r, g->top.output, g->top.outputs, g->top.input, g->top.inputs, message);
+    failed = !b || go_back(b, r, g, file);
+    if (b && failed)
+        memcpy(message, r->message, sizeof r->message);
+    onnx_back_end(b);
+    onnx_run_end(r);
+    return failed ? -1 : 0;
+}
+
 static const struct {
     const char *name;
     pass *of;
-} passes[] = { { "relu", relu },   { "line", line }, { "int8", int8 },        { "gram", gram },
-               { "equal", equal }, { "c", c },       { "integers", integers } };
+} passes[] = { { "relu", relu },   { "line", line }, { "int8", int8 },         { "gram", gram },
+               { "equal", equal }, { "c", c },       { "integers", integers }, { "back", back } };
 
 static struct {
     long graphs, refused, runs, bad;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # onnx_zoo.py FOLDER [NAME...]: small untrained networks after the families of torchvision, timm and Hugging Face, built with
 # PyTorch's own modules and exported: FOLDER/NAME.onnx, with an input and PyTorch's output. Prints a list: the name, type and
-# shape of the input, shape of the output, and, for a network that is not trained, the reason.
+# shape of the input, and the shape of the output.
 import math, sys, warnings
 import torch
 from torch import nn
@@ -25,7 +25,7 @@ def disturb(net):
     return net
 
 
-def case(make, shape, tokens=0, untrained="", batch=4, opset=16, names=("output",), dynamic=True):
+def case(make, shape, tokens=0, batch=4, opset=16, names=("output",), dynamic=True):
     name = make.__name__
     if wanted and name not in wanted:
         return
@@ -40,8 +40,7 @@ def case(make, shape, tokens=0, untrained="", batch=4, opset=16, names=("output"
                       dynamic_axes={n: {0: "batch"} for n in ("input", *names)} if dynamic else None)
     x.numpy().tofile(f"{folder}/{name}.in")
     first.numpy().astype("<f4").tofile(f"{folder}/{name}.out")
-    print(name, "int64" if tokens else "float32", ",".join(map(str, x.shape)), ",".join(map(str, first.shape)), untrained,
-          sep="\t")
+    print(name, "int64" if tokens else "float32", ",".join(map(str, x.shape)), ",".join(map(str, first.shape)), sep="\t")
 
 
 class Residual(nn.Module):
@@ -735,6 +734,21 @@ def lstm():
     return Net()
 
 
+def crnn():
+    """What reads lines of text: convolutions, then columns of the image in both directions"""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.SiLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, (2, 1), 1), nn.SiLU())
+            self.lstm, self.gru = nn.LSTM(32, 6, bidirectional=True), nn.GRU(12, 6, 2, bidirectional=True)
+            self.head = nn.Linear(12, 5)
+
+        def forward(self, x):
+            x = self.body(x).flatten(1, 2).permute(2, 0, 1)
+            return self.head(self.gru(self.lstm(x)[0])[0]).transpose(0, 1)
+    return Net()
+
+
 # ---- sound and tables ----
 
 def audio_m5():
@@ -794,4 +808,5 @@ case(tabular_resnet, (8,))
 case(unet, (3, 16, 16))
 case(swin, (3, 16, 16))
 case(padded_text_classifier, (8,), 30)
-case(lstm, (8,), 30, untrained="no gradient passes LSTM")
+case(lstm, (8,), 30)
+case(crnn, (1, 16, 24))

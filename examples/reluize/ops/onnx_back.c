@@ -33,7 +33,8 @@ struct onnx_back {
 static const onnx_back_rule *onnx_back_rule_of(const onnx_node *n)
 {
     static const onnx_back_rule *const table[] = { onnx_back_math_rules, onnx_back_move_rules,
-                                                   onnx_back_conv_rules, onnx_back_norm_rules };
+                                                   onnx_back_conv_rules, onnx_back_norm_rules,
+                                                   onnx_back_recurrent_rules };
     const int plain = !n->domain.n || onnx_is(&n->domain, "ai.onnx");
     const onnx_back_rule *row;
     size_t k;

@@ -33,10 +33,11 @@ typedef struct {
 } onnx_back_rule;
 
 /* The tables, each ended by a row whose name is NULL. */
-extern const onnx_back_rule onnx_back_math_rules[]; /* element by element */
-extern const onnx_back_rule onnx_back_move_rules[]; /* elements that change their places */
-extern const onnx_back_rule onnx_back_conv_rules[]; /* products and convolutions */
-extern const onnx_back_rule onnx_back_norm_rules[]; /* reductions, normalisation, pooling */
+extern const onnx_back_rule onnx_back_math_rules[];      /* element by element */
+extern const onnx_back_rule onnx_back_move_rules[];      /* elements that change their places */
+extern const onnx_back_rule onnx_back_conv_rules[];      /* products and convolutions */
+extern const onnx_back_rule onnx_back_norm_rules[];      /* reductions, normalisation, pooling */
+extern const onnx_back_rule onnx_back_recurrent_rules[]; /* RNN, GRU, LSTM */
 
 #if defined(__GNUC__)
 #define BACK_INLINE static inline __attribute__((always_inline, unused))

@@ -46,7 +46,7 @@
    onnx_run_norm.c, onnx_run_recurrent.c, onnx_run_reduce.c, onnx_run_sequence.c,
    onnx_run_shape.c, onnx_run_spectrum.c, onnx_run_unary.c, onnx_run_whole.c, onnx_run_between.c,
    onnx_whole.h, int8_planes.[ch], int8_product.[ch], onnx_operator.h, onnx_layers.h,
-   onnx_elementary.h, onnx_graph.[ch], decimal.h and deploy.h beside lgelu.h. */
+   onnx_recurrent.h, onnx_elementary.h, onnx_graph.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef ONNX_RUN_H
 #define ONNX_RUN_H
 #include "onnx_graph.h"

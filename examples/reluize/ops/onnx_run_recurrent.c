@@ -8,28 +8,9 @@
        [2] READING       inputs, attributes, shapes
        [3] STEPS         one step of each kind
        [4] DIRECTIONS    all steps, outputs */
-#include "onnx_layers.h"
+#include "onnx_recurrent.h"
 
 /* ---- [1] ACTIVATIONS ---- */
-
-typedef enum {
-    REC_RELU,
-    REC_TANH,
-    REC_SIGMOID,
-    REC_AFFINE,
-    REC_LEAKY_RELU,
-    REC_THRESHOLDED_RELU,
-    REC_SCALED_TANH,
-    REC_HARD_SIGMOID,
-    REC_ELU,
-    REC_SOFTSIGN,
-    REC_SOFTPLUS
-} rec_name;
-
-typedef struct {
-    rec_name name;
-    float alpha, beta;
-} rec_activation;
 
 /* Names, whether alpha and beta are used, and their default values. */
 static const struct {
@@ -57,8 +38,7 @@ static int onnx_rec_same_name(const deploy_span *a, const char *b)
     return !b[a->n];
 }
 
-/* y = f(x) for n floats, in place, x limited to ±clip before if clip is positive. */
-static void onnx_rec_apply(const rec_activation *f, float *x, size_t n, float clip)
+void onnx_rec_apply(const rec_activation *f, float *x, size_t n, float clip)
 {
     const float a = f->alpha, b = f->beta;
     size_t k;
@@ -93,24 +73,6 @@ static void onnx_rec_apply(const rec_activation *f, float *x, size_t n, float cl
 }
 
 /* ---- [2] READING ---- */
-
-typedef enum { REC_RNN, REC_GRU, REC_LSTM } rec_kind;
-
-typedef struct {
-    rec_kind kind;
-    int directions, reverse, layout, linear_before_reset, input_forget;
-    size_t steps, batch, inputs, hidden, gates;
-    float clip;
-    rec_activation f[6];                    /* three a direction */
-    onnx_tensor *x, *w, *r, *b, *h, *c, *p; /* as floats; NULL: left out */
-    const onnx_tensor *lengths;
-    onnx_tensor *y;
-    float *last_h, *last_c; /* (directions, batch, hidden) */
-    float *sums;            /* (steps·batch, gates·hidden): of the inputs */
-    float *step;            /* (batch, gates·hidden) */
-    float *state, *cell;    /* (batch, hidden) of this direction */
-    float *more;            /* (batch, hidden) */
-} rec_plan;
 
 /* Reads the activations. Values of alpha and beta go to the functions that use them, in order. */
 static int onnx_rec_read_activations(onnx_call *c, rec_plan *p)
@@ -197,11 +159,13 @@ static int onnx_rec_read_shape(onnx_call *c, rec_plan *p)
     return onnx_rec_read_activations(c, p);
 }
 
-static int onnx_rec_begin(onnx_call *c, rec_plan *p)
+int onnx_rec_begin(onnx_call *c, rec_kind kind, rec_plan *p)
 {
     size_t d, rows;
     const onnx_tensor *n;
     size_t k;
+    memset(p, 0, sizeof *p);
+    p->kind = kind;
     if (onnx_rec_read_shape(c, p))
         return -1;
     d = (size_t)p->directions;
@@ -230,7 +194,28 @@ static int onnx_rec_begin(onnx_call *c, rec_plan *p)
     return 0;
 }
 
+void onnx_rec_end(rec_plan *p)
+{
+    onnx_tensor_free(p->x);
+    onnx_tensor_free(p->w);
+    onnx_tensor_free(p->r);
+    onnx_tensor_free(p->b);
+    onnx_tensor_free(p->h);
+    onnx_tensor_free(p->c);
+    onnx_tensor_free(p->p);
+    onnx_tensor_free(p->y);
+    onnx_tensor_free(p->work);
+}
+
 /* ---- [3] STEPS ---- */
+
+/* The sums of gates, in p->step, become the gates. */
+static void onnx_rec_gate(const rec_plan *p, const rec_activation *f, float *x, size_t n)
+{
+    if (p->before)
+        memcpy(p->before + (x - p->step), x, n * sizeof *x);
+    onnx_rec_apply(f, x, n, p->clip);
+}
 
 /* to (batch, columns of `rows` gates) += h (batch, hidden) times the transpose of rows from `first`
    on of R of a direction. */
@@ -267,21 +252,21 @@ static void onnx_rec_finish_lstm(const rec_plan *p, size_t direction, float *s, 
         i[k] += onnx_times(peep[k], cell[k]);
         forget[k] += onnx_times(peep[2 * n + k], cell[k]);
     }
-    onnx_rec_apply(f, i, n, p->clip);
+    onnx_rec_gate(p, f, i, n);
     if (p->input_forget) {
         for (k = 0; k < n; k++)
             forget[k] = 1 - i[k];
     } else {
-        onnx_rec_apply(f, forget, n, p->clip);
+        onnx_rec_gate(p, f, forget, n);
     }
-    onnx_rec_apply(f + 1, g, n, p->clip);
+    onnx_rec_gate(p, f + 1, g, n);
     for (k = 0; k < n; k++) {
         cell[k] = onnx_times(forget[k], cell[k]) + onnx_times(i[k], g[k]);
         if (peep)
             o[k] += onnx_times(peep[n + k], cell[k]);
         h[k] = cell[k];
     }
-    onnx_rec_apply(f, o, n, p->clip);
+    onnx_rec_gate(p, f, o, n);
     onnx_rec_apply(f + 2, h, n, 0);
     for (k = 0; k < n; k++)
         h[k] *= o[k];
@@ -307,7 +292,7 @@ static int onnx_rec_gates_gru(onnx_call *c, const rec_plan *p, size_t direction)
     for (b = 0; b < p->batch; b++) {
         float *more = p->more + b * n, *r = p->step + b * row + n;
         const float *bias = p->b ? (const float *)p->b->data + direction * 2 * row + 5 * n : NULL;
-        onnx_rec_apply(f, p->step + b * row, 2 * n, p->clip);
+        onnx_rec_gate(p, f, p->step + b * row, 2 * n);
         for (k = 0; k < n; k++)
             more[k] = !p->linear_before_reset ? r[k] * p->state[b * n + k] : bias ? bias[k] : 0;
     }
@@ -321,7 +306,7 @@ static int onnx_rec_gates_gru(onnx_call *c, const rec_plan *p, size_t direction)
         float *r = p->step + b * row + n, *g = r + n;
         for (k = 0; k < n && p->linear_before_reset; k++)
             g[k] += onnx_times(r[k], p->more[b * n + k]);
-        onnx_rec_apply(f + 1, g, n, p->clip);
+        onnx_rec_gate(p, f + 1, g, n);
     }
     return 0;
 }
@@ -356,50 +341,71 @@ static int onnx_rec_sum_inputs(onnx_call *c, rec_plan *p, size_t direction)
     return job.m ? onnx_product(c, &job) : 0;
 }
 
-static size_t onnx_rec_length(const rec_plan *p, size_t b)
+size_t onnx_rec_length(const rec_plan *p, size_t b)
 {
     return p->lengths ? (size_t)onnx_tensor_whole(p->lengths, b) : p->steps;
 }
 
-/* One step of a direction: element b of the batch is at time length - 1 - s if it is reversed. */
-static int onnx_rec_step(onnx_call *c, rec_plan *p, size_t direction, int reverse, size_t s)
+size_t onnx_rec_time(const rec_plan *p, size_t direction, size_t b, size_t s)
+{
+    const size_t length = onnx_rec_length(p, b);
+    return s < length && (p->reverse || direction == 1) ? length - 1 - s : s;
+}
+
+size_t onnx_rec_row(const rec_plan *p, size_t b, size_t t)
+{
+    return p->layout ? b * p->steps + t : t * p->batch + b;
+}
+
+size_t onnx_rec_output(const rec_plan *p, size_t direction, size_t b, size_t t)
+{
+    const size_t d = (size_t)p->directions;
+    return p->layout ? (b * p->steps + t) * d + direction : (t * d + direction) * p->batch + b;
+}
+
+/* Writes down what the gradient reads of element b of a step. */
+static void onnx_rec_keep(const rec_plan *p, size_t b, size_t t)
+{
+    const size_t n = p->hidden, row = p->gates * n, at = onnx_rec_row(p, b, t);
+    memcpy(p->sums + at * row, p->before + b * row, row * sizeof(float));
+    memcpy(p->kept + at * n, (p->kind == REC_LSTM ? p->cell : p->more) + b * n, n * sizeof(float));
+}
+
+/* One step of a direction. */
+static int onnx_rec_step(onnx_call *c, rec_plan *p, size_t direction, size_t s)
 {
     const size_t n = p->hidden, row = p->gates * n;
-    size_t b, k, t;
+    size_t b, t;
     for (b = 0; b < p->batch; b++) {
-        const size_t length = onnx_rec_length(p, b);
-        t = s >= length ? s : reverse ? length - 1 - s : s;
-        memcpy(p->step + b * row, p->sums + (p->layout ? b * p->steps + t : t * p->batch + b) * row,
-               row * sizeof(float));
+        t = onnx_rec_time(p, direction, b, s);
+        memcpy(p->step + b * row, p->sums + onnx_rec_row(p, b, t) * row, row * sizeof(float));
     }
     if (p->kind == REC_GRU
             ? onnx_rec_gates_gru(c, p, direction)
             : onnx_rec_add_states(c, p, direction, 0, p->gates, p->state, p->step, row))
         return -1;
     for (b = 0; b < p->batch; b++) {
-        const size_t length = onnx_rec_length(p, b), d = (size_t)p->directions;
         float *h = p->state + b * n, *gates = p->step + b * row, *y;
-        if (s >= length)
+        if (s >= onnx_rec_length(p, b))
             continue;
         if (p->kind == REC_LSTM) {
             onnx_rec_finish_lstm(p, direction, gates, h, p->cell + b * n);
         } else if (p->kind == REC_GRU) {
             onnx_rec_finish_gru(p, gates, gates + 2 * n, h);
         } else {
-            onnx_rec_apply(p->f + 3 * direction, gates, n, p->clip);
+            onnx_rec_gate(p, p->f + 3 * direction, gates, n);
             memcpy(h, gates, n * sizeof *h);
         }
-        t = reverse ? length - 1 - s : s;
-        k = p->layout ? (b * p->steps + t) * d + direction : (t * d + direction) * p->batch + b;
-        y = (float *)p->y->data + k * n;
+        t = onnx_rec_time(p, direction, b, s);
+        y = (float *)p->y->data + onnx_rec_output(p, direction, b, t) * n;
         memcpy(y, h, n * sizeof *h);
+        if (p->before)
+            onnx_rec_keep(p, b, t);
     }
     return 0;
 }
 
-/* Copies the state of a direction from or to (directions, batch, hidden), or with layout (batch,
-   directions, hidden). The last state of a sequence of length 0 is 0, as in ONNX Runtime. */
-static void onnx_rec_move(const rec_plan *p, size_t direction, float *all, float *state, int out)
+void onnx_rec_move(const rec_plan *p, size_t direction, float *all, float *state, int out)
 {
     const size_t n = p->hidden;
     size_t b;
@@ -415,10 +421,9 @@ static void onnx_rec_move(const rec_plan *p, size_t direction, float *all, float
     }
 }
 
-static int onnx_rec_direction(onnx_call *c, rec_plan *p, size_t direction)
+int onnx_rec_direction(onnx_call *c, rec_plan *p, size_t direction)
 {
     const size_t n = p->batch * p->hidden;
-    const int reverse = p->reverse || direction == 1;
     size_t s;
     memset(p->state, 0, n * sizeof(float));
     memset(p->cell, 0, n * sizeof(float));
@@ -429,7 +434,7 @@ static int onnx_rec_direction(onnx_call *c, rec_plan *p, size_t direction)
     if (onnx_rec_sum_inputs(c, p, direction))
         return -1;
     for (s = 0; s < p->steps; s++) {
-        if (onnx_rec_step(c, p, direction, reverse, s))
+        if (onnx_rec_step(c, p, direction, s))
             return -1;
     }
     onnx_rec_move(p, direction, p->last_h, p->state, 1);
@@ -452,17 +457,21 @@ static int onnx_rec_out_state(onnx_call *c, const rec_plan *p, int k, const floa
     return 0;
 }
 
-/* All directions, with the workspaces that they need. */
-static int onnx_rec_directions(onnx_call *c, rec_plan *p)
+int onnx_rec_prepare(onnx_call *c, rec_plan *p)
 {
     const size_t n = p->batch * p->hidden, row = p->gates * p->hidden, d = (size_t)p->directions;
     const size_t rows = p->batch ? p->batch : 1;
     const int64_t total = (int64_t)(p->steps * p->batch * row + rows * row + 3 * n + 2 * d * n + 1);
-    onnx_tensor *work = onnx_tensor_make(c->run, ONNX_F32, 1, &total);
-    int k, failed = 0;
-    if (!work)
+    int64_t dim[4];
+    dim[0] = (int64_t)(p->layout ? p->batch : p->steps);
+    dim[1] = p->layout ? (int64_t)p->steps : p->directions;
+    dim[2] = p->layout ? p->directions : (int64_t)p->batch;
+    dim[3] = (int64_t)p->hidden;
+    p->y = onnx_tensor_make(c->run, ONNX_F32, 4, dim);
+    p->work = p->y ? onnx_tensor_make(c->run, ONNX_F32, 1, &total) : NULL;
+    if (!p->work)
         return -1;
-    p->sums = (float *)work->data;
+    p->sums = (float *)p->work->data;
     p->step = p->sums + p->steps * p->batch * row;
     p->state = p->step + rows * row;
     p->cell = p->state + n;
@@ -470,42 +479,23 @@ static int onnx_rec_directions(onnx_call *c, rec_plan *p)
     p->last_h = p->more + n;
     p->last_c = p->last_h + d * n;
     memset(p->y->data, 0, p->y->count * sizeof(float));
-    for (k = 0; k < p->directions && !failed; k++)
-        failed = n && onnx_rec_direction(c, p, (size_t)k);
-    failed = failed || onnx_rec_out_state(c, p, 1, p->last_h)
-             || (p->kind == REC_LSTM && onnx_rec_out_state(c, p, 2, p->last_c));
-    onnx_tensor_free(work);
-    return failed ? -1 : 0;
+    return 0;
 }
 
 static int onnx_rec_run(onnx_call *c, rec_kind kind)
 {
     rec_plan p;
-    int64_t dim[4];
-    int failed;
-    memset(&p, 0, sizeof p);
-    p.kind = kind;
-    failed = onnx_rec_begin(c, &p) != 0;
-    if (!failed) {
-        dim[0] = (int64_t)(p.layout ? p.batch : p.steps);
-        dim[1] = p.layout ? (int64_t)p.steps : p.directions;
-        dim[2] = p.layout ? p.directions : (int64_t)p.batch;
-        dim[3] = (int64_t)p.hidden;
-        p.y = onnx_tensor_make(c->run, ONNX_F32, 4, dim);
-        failed = !p.y || onnx_rec_directions(c, &p);
+    int k, failed = onnx_rec_begin(c, kind, &p) || onnx_rec_prepare(c, &p);
+    for (k = 0; k < p.directions && !failed; k++)
+        failed = p.batch && onnx_rec_direction(c, &p, (size_t)k);
+    failed = failed || onnx_rec_out_state(c, &p, 1, p.last_h)
+             || (kind == REC_LSTM && onnx_rec_out_state(c, &p, 2, p.last_c));
+    if (!failed && c->outputs && c->wanted[0]) {
+        failed = onnx_layer_out(c, 0, c->in[0]->type, p.y);
+        p.y = NULL;
     }
-    onnx_tensor_free(p.x);
-    onnx_tensor_free(p.w);
-    onnx_tensor_free(p.r);
-    onnx_tensor_free(p.b);
-    onnx_tensor_free(p.h);
-    onnx_tensor_free(p.c);
-    onnx_tensor_free(p.p);
-    if (failed || !c->outputs || !c->wanted[0]) {
-        onnx_tensor_free(p.y);
-        return failed ? -1 : 0;
-    }
-    return onnx_layer_out(c, 0, c->in[0]->type, p.y);
+    onnx_rec_end(&p);
+    return failed ? -1 : 0;
 }
 
 static int onnx_rec_rnn(onnx_call *c) { return onnx_rec_run(c, REC_RNN); }

@@ -152,12 +152,17 @@ static int onnx_distil_is_matrix(const onnx_node *n)
            || onnx_is(&n->op, "MatMul");
 }
 
+static int onnx_distil_is_recurrent(const onnx_node *n)
+{
+    return onnx_is(&n->op, "RNN") || onnx_is(&n->op, "GRU") || onnx_is(&n->op, "LSTM");
+}
+
 /* The dimension of a matrix's constant that counts output channels. */
 static int onnx_distil_channel_axis(const onnx_node *n, const onnx_constant *c)
 {
     if (onnx_is(&n->op, "Conv"))
         return 0;
-    if (onnx_is(&n->op, "ConvTranspose"))
+    if (onnx_is(&n->op, "ConvTranspose") || onnx_distil_is_recurrent(n))
         return 1;
     if (onnx_is(&n->op, "Gemm"))
         return onnx_graph_int(n, "transB", 0) ? 0 : 1;
@@ -182,7 +187,7 @@ static void onnx_distil_find_weights(onnx_distil *d)
     int i, k;
     for (i = 0; i < g->top.nodes; i++) {
         const onnx_node *n = g->top.node + i;
-        const int matrix = onnx_distil_is_matrix(n);
+        const int matrix = onnx_distil_is_matrix(n), recurrent = onnx_distil_is_recurrent(n);
         for (k = 0; k < n->inputs; k++) {
             const onnx_constant *c = onnx_distil_constant(g, n, k);
             int is_bias;
@@ -191,12 +196,12 @@ static void onnx_distil_find_weights(onnx_distil *d)
             is_bias = onnx_is(&n->op, "Add") && n->input[1 - k % 2] >= 0
                       && g->value[n->input[1 - k % 2]].maker >= 0
                       && onnx_distil_is_matrix(g->top.node + g->value[n->input[1 - k % 2]].maker);
-            if (matrix && k < 2)
+            if ((matrix && k < 2) || (recurrent && (k == 1 || k == 2)))
                 onnx_distil_add_weight(d, n, k, onnx_distil_channel_axis(n, c));
             else if (d->options.labels && onnx_is(&n->op, "Gather") && !k)
                 onnx_distil_add_weight(d, n, k, -1);
-            else if (matrix || is_bias || onnx_distil_is_new(d, n->input[k])
-                     || onnx_is(&n->op, "LayerNormalization"))
+            else if (matrix || is_bias || (recurrent && k == 3)
+                     || onnx_distil_is_new(d, n->input[k]) || onnx_is(&n->op, "LayerNormalization"))
                 onnx_distil_add_weight(d, n, k, -1);
         }
     }
