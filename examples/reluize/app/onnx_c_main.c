@@ -147,145 +147,49 @@ static int check_used(void)
 
 /* ---- versions of the graph ---- */
 
-/* A graph, and its file in memory; file.p NULL: it is the model's. */
-typedef struct {
-    const onnx_graph *graph;
-    deploy_memory file;
-} version;
-
-static void close_version(version *v)
+/* Reads what --fix gives to an input. Returns 0, or 1 after a message. */
+static int read_fixed(const onnx_value *v, const char *name, const char *text, onnx_c_fixed *fixed)
 {
-    if (!v->file.p)
-        return;
-    onnx_graph_close((onnx_graph *)(uintptr_t)v->graph);
-    free(v->file.p);
-}
-
-/* Replaces a version by the file that is in memory, which belongs to the version then. Returns 0 or
-   1. */
-static int next_version(version *v, deploy_memory *file)
-{
-    const onnx_graph *g = open_version(file->p, file->n);
-    if (!g) {
-        free(file->p);
-        return 1;
-    }
-    close_version(v);
-    v->graph = g;
-    v->file = *file;
-    return 0;
-}
-
-/* The elements of an input that is a constant now. Returns 0, or 1 after a message. */
-static int fix_input(onnx_run *r, onnx_edit *e, const onnx_value *v, const char *name,
-                     const char *text)
-{
-    onnx_tensor *x = zeros_of(r, v, name);
-    onnx_new_constant new_one;
     char *end;
-    const double number = strtod(text, &end);
-    size_t i;
-    int bad;
-    if (!x)
-        return 1;
-    if (end == text || *end) {
-        onnx_tensor_free(x);
+    fixed->number = strtod(text, &end);
+    if (end == text || *end)
         return fail("--fix %s: '%s' is no number", name, text);
-    }
-    for (i = 0; i < x->count; i++)
-        onnx_tensor_set_real(x, i, number);
-    new_one.name = name;
-    new_one.type = x->type;
-    new_one.rank = x->rank;
-    new_one.dim = x->dim;
-    new_one.data = x->data;
-    bad = onnx_edit_add(e, &new_one) && fail("%s: out of memory", option.model);
-    onnx_tensor_free(x);
-    return bad;
+    return v->declared.rank > 0 && declared_sizes(&v->declared, name, find_size, fixed->dim);
 }
 
 /* Makes constants of the inputs of --fix. Returns 0, or 1 after a message. */
-static int fix_inputs(version *v)
+static int fix_inputs(onnx_c_version *v)
 {
-    deploy_memory file = { NULL, 0, 0 };
     const onnx_graph *g = v->graph;
-    onnx_edit *e = onnx_edit_begin(g);
-    onnx_run_options o;
+    onnx_c_fixed *fixed = (onnx_c_fixed *)deploy_room((size_t)g->top.inputs, sizeof *fixed);
     char message[160], name[1024];
-    onnx_run *r;
-    int k, bad = 0;
-    memset(&o, 0, sizeof o);
-    r = onnx_run_begin(g, &o, message);
-    if (!r || !e)
-        bad = fail("%s: %s", option.model, r ? "out of memory" : message);
+    int k, n = 0, bad = !fixed && fail("%s: out of memory", option.model);
     for (k = 0; k < g->top.inputs && !bad; k++) {
         const onnx_value *input = g->value + g->top.input[k];
         const char *text;
         copy_name(&input->name, name, sizeof name);
         text = text_of(&option.fix, name);
-        bad = text && fix_input(r, e, input, name, text);
+        if (!text)
+            continue;
+        fixed[n].input = k;
+        bad = read_fixed(input, name, text, fixed + n++);
     }
-    if (!bad && onnx_edit_write(e, deploy_append, &file, message))
+    if (!bad && onnx_c_version_fix(v, fixed, n, message))
         bad = fail("%s: %s", option.model, message);
-    onnx_edit_end(e);
-    if (r)
-        onnx_run_end(r);
-    if (!bad)
-        return next_version(v, &file);
-    free(file.p);
+    free(fixed);
     return bad;
 }
 
-/* Begins a run with all inputs. Returns NULL after a message. */
-static onnx_run *begin_run(const onnx_graph *g)
+/* Begins a run with all inputs; after an error in them, whose message it prints, message is empty.
+ */
+static onnx_run *begin_run(const onnx_graph *g, void *user, char *message)
 {
-    onnx_run_options o;
-    char message[160];
-    onnx_run *r;
-    memset(&o, 0, sizeof o);
-    r = onnx_run_begin(g, &o, message);
-    if (!r) {
-        fail("%s: %s", option.model, message);
-        return NULL;
-    }
-    if (!set_inputs(r))
+    onnx_run *r = onnx_run_begin(g, NULL, message);
+    (void)user;
+    if (!r || !set_inputs(r))
         return r;
+    message[0] = 0;
     onnx_run_end(r);
-    return NULL;
-}
-
-/* Puts the functions of the model in place of their calls. Returns 0, or 1 after a message. */
-static int inline_functions(version *v)
-{
-    deploy_memory file = { NULL, 0, 0 };
-    char message[160];
-    if (!onnx_graph_inline(v->graph, deploy_append, &file, message))
-        return next_version(v, &file);
-    free(file.p);
-    return fail("%s: %s", option.model, message);
-}
-
-/* Puts the branches that are taken in place of nodes If, as long as there are some. Returns a run
-   of the graph, or NULL after a message. */
-static onnx_run *take_branches(version *v)
-{
-    char message[160];
-    onnx_run *r;
-    int taken, bad;
-    for (r = begin_run(v->graph); r; r = begin_run(v->graph)) {
-        deploy_memory file = { NULL, 0, 0 };
-        bad = onnx_c_branches(r, deploy_append, &file, &taken, message) != LGELU_OK;
-        if (!bad && !taken)
-            return r;
-        onnx_run_end(r);
-        if (bad) {
-            free(file.p);
-            fail("%s: %s", option.model, message);
-            return NULL;
-        }
-        if (next_version(v, &file))
-            return NULL;
-    }
     return NULL;
 }
 
@@ -339,18 +243,23 @@ static int write_files(onnx_run *r)
 
 static int convert(const onnx_graph *g)
 {
-    version v;
-    onnx_run *r;
-    int bad;
-    memset(&v, 0, sizeof v);
-    v.graph = g;
-    bad = g->functions && inline_functions(&v);
+    char message[160];
+    onnx_c_version v;
+    onnx_run *r = NULL;
+    int bad = 0;
+    onnx_c_version_begin(&v, g, output_read_part, program_external());
+    if (g->functions && onnx_c_version_inline(&v, message))
+        bad = fail("%s: %s", option.model, message);
     bad = bad || (option.fix.count && fix_inputs(&v));
-    r = bad ? NULL : take_branches(&v);
+    if (!bad) {
+        r = onnx_c_version_settle(&v, begin_run, NULL, message);
+        if (!r && message[0])
+            fail("%s: %s", option.model, message);
+    }
     bad = !r || write_files(r);
     if (r)
         onnx_run_end(r);
-    close_version(&v);
+    onnx_c_version_end(&v);
     return bad;
 }
 

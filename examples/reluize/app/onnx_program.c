@@ -171,18 +171,12 @@ int put(const void *data, size_t bytes, void *user)
 
 /* ---- the program ---- */
 
-onnx_graph *open_version(const void *bytes, size_t n)
-{
-    char message[160];
-    onnx_graph *g = onnx_graph_open(bytes, n, output_read_part, &program_parts, message);
-    if (!g)
-        fail("%s: %s", program_model, message);
-    return g;
-}
+output_parts *program_external(void) { return &program_parts; }
 
 int program_main(const program *p, int argc, char **argv)
 {
     unsigned char *file;
+    char message[160];
     onnx_graph *g;
     size_t bytes;
     int i, bad;
@@ -201,8 +195,8 @@ int program_main(const program *p, int argc, char **argv)
         return fail("%s: %s", *p->model, strerror(errno));
     program_model = *p->model;
     program_parts.beside = *p->model;
-    g = open_version(file, bytes);
-    bad = !g || p->work(g);
+    g = onnx_graph_open(file, bytes, output_read_part, &program_parts, message);
+    bad = g ? p->work(g) : fail("%s: %s", program_model, message);
     onnx_graph_close(g);
     output_forget_parts(&program_parts);
     free(file);

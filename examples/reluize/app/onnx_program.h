@@ -6,6 +6,7 @@
 #define ONNX_PROGRAM_H
 #include "onnx_run.h"
 #include "npy.h"
+#include "output.h"
 #include <stdio.h>
 
 enum { MOST_PAIRS = 256 };
@@ -60,8 +61,7 @@ typedef struct {
 } program;
 int program_main(const program *p, int argc, char **argv);
 
-/* Opens another version of the model, whose external data are those of the file. The bytes must
-   stay. Returns NULL after a message. */
-onnx_graph *open_version(const void *bytes, size_t n);
+/* The external data of the model, for output_read_part. */
+output_parts *program_external(void);
 
 #endif

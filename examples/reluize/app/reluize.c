@@ -32,6 +32,7 @@
 #endif
 #include "reluize.h"
 #include "c_file_name.h"
+#include "onnx_c.h"
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -212,6 +213,9 @@ static const char usage_all[] =
     "                     network that predicts each next token, a text\n"
     "  --data NAME=WHERE  the same for the input NAME of a model with several inputs; an array of exactly\n"
     "                     the shape that the file declares is given to every run\n"
+    "  --fix NAME=NUMBER  an input whose elements always are this number, such as a sampling rate, needs no\n"
+    "                     data: it becomes a constant of the files that are written. Of a node If whose\n"
+    "                     condition follows from it, they have the branch that is taken\n"
     "  --mean A[,B,C]     what the network was trained with, for each channel: (pixel / 255 - mean) / std (0)\n"
     "  --std A[,B,C]      (1)\n"
     "  --standard         instead, scale images or the columns of a table to mean 0 and deviation 1\n"
@@ -391,6 +395,27 @@ static int parse_data(const char *text)
     return 0;
 }
 
+/* Takes NAME=NUMBER. */
+static int parse_fix(const char *text)
+{
+    fix_option *o = option.fix + option.fixes;
+    const char *equals = strrchr(text, '=');
+    int i;
+    if (!equals || equals == text)
+        return fail("--fix %s: expected NAME=NUMBER", text);
+    if (option.fixes == MOST_INPUTS)
+        return fail("--fix %s: more than %d inputs", text, MOST_INPUTS);
+    o->name = text;
+    o->name_bytes = (size_t)(equals - text);
+    for (i = 0; i < option.fixes; i++) {
+        if (option.fix[i].name_bytes == o->name_bytes
+            && !memcmp(option.fix[i].name, text, o->name_bytes))
+            return fail("--fix %s: there is --fix %s already", text, option.fix[i].name);
+    }
+    option.fixes++;
+    return parse_number("--fix", equals + 1, -1e300, 1e300, &o->number);
+}
+
 static int parse_class_axis(const char *text)
 {
     if (strcmp(text, "none"))
@@ -432,6 +457,7 @@ typedef struct {
 /* clang-format off */
 static const option_row option_rows[] = {
     { "--data",        .parse = parse_data },
+    { "--fix",         .parse = parse_fix },
     { "--mean",        .parse = parse_mean },
     { "--std",         .parse = parse_std },
     { "--standard",    .flag = &option.standard },
@@ -673,6 +699,8 @@ typedef struct {
     unsigned char *file; /* of the model */
     size_t bytes;
     onnx_graph *graph;
+    onnx_c_version fixed;   /* with the inputs of --fix as constants */
+    int taken;              /* branches of nodes If in their place */
     deploy_memory inlined;  /* the file without functions of the model, if it had gates in them, */
     onnx_graph *with_calls; /* and then the graph before */
     conversion c;
@@ -780,6 +808,61 @@ static int read_model(job *j)
     return j->graph ? 0 : fail("%s: %s", option.model, message);
 }
 
+/* The place of an input of --fix among those of the graph; -1: it has none. */
+static int find_fixed(const onnx_graph *g, const fix_option *o)
+{
+    int k;
+    for (k = 0; k < g->top.inputs; k++) {
+        const deploy_span *name = &g->value[g->top.input[k]].name;
+        if (name->n == o->name_bytes && !memcmp(name->p, o->name, name->n))
+            return k;
+    }
+    return -1;
+}
+
+/* Makes constants of the inputs of --fix, and takes the branches that follow. An open dimension of
+   such an input has one element. */
+static int fix_inputs(job *j)
+{
+    onnx_c_fixed fixed[MOST_INPUTS];
+    char message[160];
+    int i, d;
+    if (!option.fixes)
+        return 0;
+    onnx_c_version_begin(&j->fixed, j->graph, read_external, NULL);
+    for (i = 0; i < option.fixes; i++) {
+        const fix_option *o = option.fix + i;
+        const int k = find_fixed(j->graph, o);
+        if (k < 0)
+            return fail("--fix %s: the model has no such input", o->name);
+        fixed[i].input = k;
+        fixed[i].number = o->number;
+        for (d = 0; d < ONNX_MOST_RANK; d++) {
+            const int64_t size = j->graph->value[j->graph->top.input[k]].declared.dim[d];
+            fixed[i].dim[d] = size < 0 ? 1 : size;
+        }
+    }
+    if (onnx_c_version_fix(&j->fixed, fixed, option.fixes, message)
+        || onnx_c_version_fold(&j->fixed, &j->taken, message))
+        return fail("%s: %s", option.model, message);
+    onnx_graph_close(j->graph);
+    j->graph = j->fixed.own;
+    j->fixed.own = NULL;
+    j->c.file = j->fixed.file.p;
+    j->c.bytes = j->fixed.file.n;
+    return 0;
+}
+
+static int note_fixed(job *j)
+{
+    if (option.fixes)
+        conversion_note(&j->c,
+                        "Inputs of --fix are constants: %d. Branches that stand in place of nodes "
+                        "If: %d.",
+                        option.fixes, j->taken);
+    return 0;
+}
+
 /* Fails if a smooth function stays, with --strict. */
 static int check_strict(const conversion *c)
 {
@@ -815,9 +898,10 @@ static int make_files(job *j)
 static int run_job(job *j, const char *program)
 {
     conversion *c = &j->c;
-    return read_model(j) || conversion_inline(&j->graph, &j->inlined, &j->with_calls)
+    return read_model(j) || fix_inputs(j)
+           || conversion_inline(&j->graph, &j->inlined, &j->with_calls)
            || data_open_all(j->graph, program) || try_outputs(j)
-           || conversion_open(c, j->graph, j->with_calls) || conversion_check_c(c)
+           || conversion_open(c, j->graph, j->with_calls) || note_fixed(j) || conversion_check_c(c)
            || conversion_make(c) || check_strict(c) || (option.epochs && conversion_tune(c))
            || conversion_choose(c) || ((option.minutes > 0 || option.steps) && conversion_distil(c))
            || make_files(j) || conversion_measure(c) || stopped || write_files(j);
@@ -829,6 +913,7 @@ static void free_job(job *j)
     conversion_close(&j->c);
     onnx_graph_close(j->graph);
     onnx_graph_close(j->with_calls);
+    onnx_c_version_end(&j->fixed);
     free(j->inlined.p);
     for (k = 0; k < OUT_FILES; k++)
         free(j->out[k].bytes.p);

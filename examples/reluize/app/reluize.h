@@ -84,10 +84,19 @@ typedef struct {
     const char *file;
 } data_option;
 
+/* --fix NAME=NUMBER. */
+typedef struct {
+    const char *name; /* not ended by 0 */
+    size_t name_bytes;
+    double number;
+} fix_option;
+
 typedef struct {
     const char *model, *labels, *vocabulary, *out, *int8, *int8_before, *c, *c8, *report, *output;
     data_option data[MOST_INPUTS];
     int inputs; /* of data */
+    fix_option fix[MOST_INPUTS];
+    int fixes;
     long epochs, batch, seed, samples, relus, class_axis, bits;
     long kept;   /* --kept: the column of the last dimension; -1: not given */
     double rate; /* of training; 0: that of its kind */

@@ -6,8 +6,10 @@
 #include "reluize.h"
 #include "onnx_c.h"
 
-/* A graph that is written, with a sample for its shapes. */
+/* A graph that is written, with a sample for its shapes, and with the branches that are taken. */
 typedef struct {
+    const conversion *conversion;
+    onnx_c_version version;
     onnx_run *run;
     onnx_c *file;
 } c_plan;
@@ -17,29 +19,49 @@ static void free_plan(c_plan *p)
     onnx_c_end(p->file);
     if (p->run)
         onnx_run_end(p->run);
+    onnx_c_version_end(&p->version);
+}
+
+/* Begins a run of a graph with the first sample; after an error in that, whose message it prints,
+   message is empty. */
+static onnx_run *begin_run(const onnx_graph *graph, void *user, char *message)
+{
+    const conversion *c = ((const c_plan *)user)->conversion;
+    onnx_tensor *in[MOST_INPUTS];
+    onnx_run_options o;
+    onnx_run *r;
+    int k;
+    memset(&o, 0, sizeof o);
+    o.seed = c->run->options.seed;
+    r = onnx_run_begin(graph, &o, message);
+    if (!r)
+        return NULL;
+    if (data_tensors(r, in, TRAIN, c->order, 0, data_batch_size(1))) {
+        onnx_run_end(r);
+        message[0] = 0;
+        return NULL;
+    }
+    for (k = 0; k < graph->top.inputs; k++)
+        onnx_run_set(r, graph->top.input[k], in[k]);
+    return r;
 }
 
 /* Plans the file of an option. Returns 0, or 1 after a message. */
 static int plan(c_plan *p, const conversion *c, const onnx_graph *graph, const char *path,
                 int integers)
 {
-    onnx_tensor *in[MOST_INPUTS];
-    onnx_run_options o;
     char message[160], name[C_NAME];
-    int k;
     memset(p, 0, sizeof *p);
-    memset(&o, 0, sizeof o);
-    o.seed = c->run->options.seed;
-    p->run = onnx_run_begin(graph, &o, message);
-    if (!p->run)
-        return fail("%s: %s", path, message);
-    if (data_tensors(p->run, in, TRAIN, c->order, 0, data_batch_size(1)))
-        return 1;
-    for (k = 0; k < graph->top.inputs; k++)
-        onnx_run_set(p->run, graph->top.input[k], in[k]);
-    name_of_function(name, path);
-    p->file = onnx_c_begin(p->run, name, integers, message);
-    return p->file ? 0 : fail("%s: %s", path, message);
+    p->conversion = c;
+    onnx_c_version_begin(&p->version, graph, read_external, NULL);
+    p->run = onnx_c_version_settle(&p->version, begin_run, p, message);
+    if (p->run) {
+        name_of_function(name, path);
+        p->file = onnx_c_begin(p->run, name, integers, message);
+    }
+    if (!p->file && message[0])
+        fail("%s: %s", path, message);
+    return !p->file;
 }
 
 int conversion_check_c(const conversion *c)

@@ -1268,9 +1268,11 @@ static int onnx_c_find_branches(const onnx_c *c, unsigned char *taken)
     int i, n = 0;
     for (i = 0; i < top->nodes; i++) {
         const int v = onnx_c_input(c, i, 0);
-        const onnx_tensor *x = onnx_c_tensor(c, v);
-        if (top->node[i].domain.n || !onnx_is(&top->node[i].op, "If") || !x || !c->value[v].known
-            || x->type != ONNX_BOOL || x->count != 1)
+        const onnx_tensor *x = v < 0 ? NULL : c->run->constant[v];
+        if (v >= 0 && !x && c->value[v].known)
+            x = onnx_c_tensor(c, v);
+        if (top->node[i].domain.n || !onnx_is(&top->node[i].op, "If") || !x || x->type != ONNX_BOOL
+            || x->count != 1)
             continue;
         taken[i] = *(const unsigned char *)x->data ? ONNX_IF_THEN : ONNX_IF_ELSE;
         n++;
@@ -1278,7 +1280,8 @@ static int onnx_c_find_branches(const onnx_c *c, unsigned char *taken)
     return n;
 }
 
-lgelu_status onnx_c_branches(onnx_run *r, lgelu_write *write, void *user, int *taken, char *message)
+lgelu_status onnx_c_branches(onnx_run *r, int constant, lgelu_write *write, void *user, int *taken,
+                             char *message)
 {
     lgelu_status status = LGELU_OK;
     unsigned char *branch;
@@ -1289,11 +1292,12 @@ lgelu_status onnx_c_branches(onnx_run *r, lgelu_write *write, void *user, int *t
     branch = (unsigned char *)deploy_room((size_t)r->graph->top.nodes, 1);
     if (!branch) {
         status = deploy_refuse(message, LGELU_E_MEMORY, "C file: out of memory");
-    } else if (onnx_c_evaluate(c)) {
+    } else if (!constant && onnx_c_evaluate(c)) {
         memcpy(message, c->message, sizeof c->message);
         status = LGELU_E_ARGUMENT;
     } else {
-        onnx_c_find_known(c);
+        if (!constant)
+            onnx_c_find_known(c);
         *taken = onnx_c_find_branches(c, branch);
     }
     if (*taken)

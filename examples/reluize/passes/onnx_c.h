@@ -50,7 +50,7 @@
    its comment names these nodes, and onnx_c_in_floats counts them.
 
    A node If whose condition does not depend on the inputs is to be replaced by the nodes of its
-   branch before (onnx_c_branches).
+   branch before (onnx_c_version_settle).
 
    Functions of the C library that the evaluator calls (sin, pow, ...) are called by the file, too;
    their bits are those of the library.
@@ -72,9 +72,49 @@ void onnx_c_end(onnx_c *c);
 /* Writes the graph of r, whose inputs are set, with the nodes of one branch in place of each If of
    the main graph whose condition follows from constants and shapes, and sets *taken to how many
    there are; writes nothing if there are none. A branch may hold such nodes: open what was written,
-   and call it again. Evaluates the graph. Returns a status with one line in message (160 bytes). */
-lgelu_status onnx_c_branches(onnx_run *r, lgelu_write *write, void *user, int *taken,
+   and call it again. Evaluates the graph, but not with `constant`: then no input needs to be set,
+   and only conditions that follow from constants alone count. Returns a status with one line in
+   message (160 bytes). */
+lgelu_status onnx_c_branches(onnx_run *r, int constant, lgelu_write *write, void *user, int *taken,
                              char *message);
+
+/* ---- versions of a graph (onnx_c_version.c) ---- */
+
+/* A graph, and what it was read from where it is not the first one. */
+typedef struct {
+    const onnx_graph *graph;
+    onnx_external *external; /* of onnx_graph_open, with its user */
+    void *user;
+    onnx_graph *own; /* NULL: the first graph, which belongs to the caller */
+    deploy_memory file;
+} onnx_c_version;
+
+void onnx_c_version_begin(onnx_c_version *v, const onnx_graph *g, onnx_external *external,
+                          void *user);
+void onnx_c_version_end(onnx_c_version *v);
+
+/* Each of these replaces the graph. Returns a status with one line in message (160 bytes). */
+
+/* The functions of the model stand in place of their calls. */
+lgelu_status onnx_c_version_inline(onnx_c_version *v, char *message);
+
+/* Inputs, by their place among the graph's, are constants whose elements are one number. */
+typedef struct {
+    int input;
+    double number;
+    int64_t dim[ONNX_MOST_RANK];
+} onnx_c_fixed;
+lgelu_status onnx_c_version_fix(onnx_c_version *v, const onnx_c_fixed *fixed, int n, char *message);
+
+/* Branches whose condition follows from constants stand in place of *taken nodes If. */
+lgelu_status onnx_c_version_fold(onnx_c_version *v, int *taken, char *message);
+
+/* So do those whose condition follows from shapes, too, as long as there are any. begin: begins a
+   run of a graph, with its inputs; NULL: an error. Returns the run of the last graph, or NULL with
+   a message, unless begin left it empty. */
+onnx_run *onnx_c_version_settle(onnx_c_version *v,
+                                onnx_run *begin(const onnx_graph *g, void *user, char *message),
+                                void *user, char *message);
 
 /* Write the file and its header. Return a status: LGELU_E_FILE, if write refused. */
 lgelu_status onnx_c_write(onnx_c *c, lgelu_write *write, void *user);
