@@ -72,7 +72,7 @@ static inline void add_nodes(const onnx_graph *g)
     add(". ");
 }
 
-/* Batch number b of input k: correlated numbers around 0.3. */
+/* Batch number b of input k: correlated numbers around 0.3, or whole ones from 0 to 7. */
 static inline onnx_tensor *input_of(onnx_run *run, const onnx_graph *g, int k, int64_t batch,
                                     size_t b)
 {
@@ -82,8 +82,10 @@ static inline onnx_tensor *input_of(onnx_run *run, const onnx_graph *g, int k, i
     float before = 0;
     for (int d = 0; d < declared->rank; d++)
         dim[d] = declared->dim[d] < 0 ? batch : declared->dim[d];
-    x = onnx_tensor_make(run, ONNX_F32, declared->rank, dim);
-    for (size_t i = 0; i < x->count; i++) {
+    x = onnx_tensor_make(run, declared->type, declared->rank, dim);
+    for (size_t i = 0; i < x->count && declared->type == ONNX_I64; i++)
+        ((int64_t *)x->data)[i] = (int64_t)(8 * lgelu_uniform(40 + (uint64_t)k, b, i));
+    for (size_t i = 0; i < x->count && declared->type == ONNX_F32; i++) {
         const float next = 6 * (lgelu_uniform(40 + (uint64_t)k, b, i) - 0.5f);
         ((float *)x->data)[i] = 0.3f * before + next + 0.3f;
         before = next;

@@ -6,7 +6,7 @@
 
    Statements end with ';':
 
-       x : 2 8               an input of floats, -1: open
+       x : 2 8               an input of floats, -1: open; x :i 2 8 one of int64
        b[3] = 1 2 3          a constant of floats; without [..] a scalar; b[3]i of int64, b[3]d of
                              double, b[3]h of half precision
        w[8,3] ~ 0.5          a constant of random multiples of 1/64 up to this size
@@ -23,6 +23,7 @@ enum { TEXT_MOST = 4096 };
 static inline int text_sizes(const char *at, const char *end, int64_t *dim)
 {
     int n = 0;
+    at += strspn(at, " ");
     while (at < end && n < 8) {
         char *next;
         dim[n] = strtol(at, &next, 10);
@@ -115,9 +116,10 @@ static inline void text_statement(memory_file *graph, char *s)
     *right++ = 0;
     right += strspn(right, " ");
     if (how == ':') {
-        const int rank = text_sizes(right, right + strlen(right), dim);
+        const int whole = *right == 'i';
+        const int rank = text_sizes(right + whole, right + strlen(right), dim);
         s[strcspn(s, " ")] = 0;
-        build_value(graph, BUILD_INPUT, s, 1, rank, dim);
+        build_value(graph, BUILD_INPUT, s, whole ? 7 : 1, rank, dim);
     } else if (how == '~' || strchr("0123456789-.", *right)) {
         text_constant(graph, s, right, how == '~');
     } else {
