@@ -32,7 +32,7 @@ PASSES, PARTS = EXAMPLES + "/reluize/passes", FOLDER + "/parts"
 CASES, SANITIZED, COVERED, LINKED = FOLDER + "/cases", FOLDER + "/sanitized", FOLDER + "/covered", FOLDER + "/linked"
 MEASURED = FOLDER + "/measured.json"         # what each test reaches, and its seconds
 INCLUDE = ["-I" + f for f in [".."] + [EXAMPLES + "/" + f for f in ("common", "reluize/onnx", "reluize/ops", "reluize/passes", "network")]]
-SANITIZE = ["-fsanitize=address"]
+SANITIZE = ["-O0", "-fsanitize=address"]
 FLAGS = ["-std=c99", "-O1", "-w", "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types"]
 TARGET = 98                                  # per cent
 PATIENCE = 3                                 # processor seconds of a test that runs before the other mutants have had theirs
