@@ -123,6 +123,20 @@ static const test_case cases[] = {
       "x : 2 4; a[4] = 1 2 3 4; m = Mul x a; s = Sigmoid m; y = Mul x s; " MATRIX,
       "x>y SiLU, smooth, at 2 of 0 1 2, axis -1, rank 1: 1 0, 0 0; 1 0, 0 0; 1 0, 0 0; 1 "
       "0, 0 0, width 9. " },
+    { "constants along two axes in two nodes",
+      "x : 2 3 4; a[4] = 1 2 3 4; m = Mul x a; s = Sigmoid m; b[3,1] = 1 2 3; q = Mul s b; y = Mul x q; " MATRIX,
+      "x>y unnamed, stays, at 3: its constants differ along several axes. " },
+    { "constants of two lengths along one axis",
+      "x : 2 3 1; a[4] = 1 2 3 4; b[2] = 1 2; m = Mul x a; s = Sigmoid m; q = Sigmoid x; p = Mul q b; "
+      "y = Mul s p; " MATRIX,
+      "x>y unnamed, stays, at 4: its constants differ along several axes. " },
+    { "gates in the order of their nodes",
+      "x : 2 4; v : 2 4; a = ms.BiasSplitGelu x v; b = Elu a; c = ms.BiasSplitGelu b v; d = Softplus c; "
+      "y = Add b d; " MATRIX,
+      "x>a BiasSplitGelu, stays, at 0: it is a part of an operator of several inputs. a>b "
+      "ELU, smooth, at 1 of 1: 1 0, 0 -1, width 6.875. b>c BiasSplitGelu, stays, at 2: it "
+      "is a part of an operator of several inputs. c>d Softplus, smooth, at 3 of 3: 1 0, 0 "
+      "0, width 6.875. " },
     { "BiasGelu", "x : 2 4; b[4] = 1 -2 0.5 0; y = ms.BiasGelu x b; " MATRIX,
       "x>y GELU, smooth, at 0 of 0, axis -1, rank 1: 1 1, 0 0 around -1; 1 -2, 0 0 around "
       "2; 1 0.5, 0 0 around -0.5; 1 0, 0 0, width 3.438. " },
