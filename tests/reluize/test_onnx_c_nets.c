@@ -421,8 +421,8 @@ static const test_case cases[] = {
       "+ 0, work_u8_ + 320); quantizelinear12_(y, work_u8_ + 0, work_u8_ + 320); 400 "
       "bytes, 0 in floats" },
     { "nodes in floats", 1,
-      CONV
-      "n = LayerNormalization c t | axis=-1; t[5] = 1 1 1 2 2; q[4,4,1,1] ~ 0.5; y = Conv n q; " LAST,
+      CONV "n = LayerNormalization c t | axis=-1; t[5] = 1 1 1 2 2; q[4,4,1,1] ~ 0.5; y = "
+           "Conv n q; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). Computed in floats: LayerNormalization, QuantizeLinear "

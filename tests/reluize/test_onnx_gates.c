@@ -90,7 +90,8 @@ static const test_case cases[] = {
     { "seven kinks",
       "x : 2 4; k[7] = -3 -2 -1 0 1 2 3; r0 = Relu x; a1 = 1; s1 = Sub x a1; r1 = Abs s1; a2 = 2; "
       "s2 = Sub x a2; r2 = Abs s2; a3 = 3; s3 = Sub x a3; r3 = Abs s3; s4 = Add x a1; r4 = Abs s4; "
-      "s5 = Add x a2; r5 = Abs s5; s6 = Add x a3; r6 = Abs s6; y = Sum r0 r1 r2 r3 r4 r5 r6; " MATRIX,
+      "s5 = Add x a2; r5 = Abs s5; s6 = Add x a3; r6 = Abs s6; y = Sum r0 r1 r2 r3 r4 "
+      "r5 r6; " MATRIX,
       "x>y unnamed, smooth, at 13 of 0 1 2 3 4 5 6 7 8 9 10 11 12 13: 7 0, -6 0, width "
       "2.969. " },
     { "LeakyRelu", "x : 2 4; y = LeakyRelu x | alpha=0.1; " MATRIX,
@@ -124,14 +125,17 @@ static const test_case cases[] = {
       "x>y SiLU, smooth, at 2 of 0 1 2, axis -1, rank 1: 1 0, 0 0; 1 0, 0 0; 1 0, 0 0; 1 "
       "0, 0 0, width 9. " },
     { "constants along two axes in two nodes",
-      "x : 2 3 4; a[4] = 1 2 3 4; m = Mul x a; s = Sigmoid m; b[3,1] = 1 2 3; q = Mul s b; y = Mul x q; " MATRIX,
+      "x : 2 3 4; a[4] = 1 2 3 4; m = Mul x a; s = Sigmoid m; b[3,1] = 1 2 3; q = Mul "
+      "s b; y = Mul x q; " MATRIX,
       "x>y unnamed, stays, at 3: its constants differ along several axes. " },
     { "constants of two lengths along one axis",
-      "x : 2 3 1; a[4] = 1 2 3 4; b[2] = 1 2; m = Mul x a; s = Sigmoid m; q = Sigmoid x; p = Mul q b; "
+      "x : 2 3 1; a[4] = 1 2 3 4; b[2] = 1 2; m = Mul x a; s = Sigmoid m; q = Sigmoid x; "
+      "p = Mul q b; "
       "y = Mul s p; " MATRIX,
       "x>y unnamed, stays, at 4: its constants differ along several axes. " },
     { "gates in the order of their nodes",
-      "x : 2 4; v : 2 4; a = ms.BiasSplitGelu x v; b = Elu a; c = ms.BiasSplitGelu b v; d = Softplus c; "
+      "x : 2 4; v : 2 4; a = ms.BiasSplitGelu x v; b = Elu a; c = ms.BiasSplitGelu b v; "
+      "d = Softplus c; "
       "y = Add b d; " MATRIX,
       "x>a BiasSplitGelu, stays, at 0: it is a part of an operator of several inputs. a>b "
       "ELU, smooth, at 1 of 1: 1 0, 0 -1, width 6.875. b>c BiasSplitGelu, stays, at 2: it "
@@ -197,7 +201,8 @@ static const test_case cases[] = {
       "p | to=1; " MATRIX,
       "c>p unnamed, smooth, at 3 of 1 2 3, type 11: 1 0, 0 0, width 19.5. " },
     { "a reshape before a gate",
-      "x : 2 4; s[2]i = 1 8; r = Reshape x s; g = Softplus r; t[2]i = 2 4; y = Reshape g t; " MATRIX,
+      "x : 2 4; s[2]i = 1 8; r = Reshape x s; g = Softplus r; t[2]i = 2 4; y = Reshape "
+      "g t; " MATRIX,
       "r>g Softplus, smooth, at 1 of 1: 1 0, 0 0, width 6.875. " },
     { "a reshape inside of a gate",
       "x : 2 4; s[2]i = 1 8; r = Sigmoid x; q = Reshape r s; p = Reshape x s; g = Mul p q; t[2]i = "

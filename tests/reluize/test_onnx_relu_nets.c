@@ -229,9 +229,9 @@ static const test_case cases[] = {
       "MatMul c v > d_product; Add d_product d_bias > d; Relu d > e; MatMul e w > "
       "o_product; Add o_product o_bias > o. apart 0.564" },
     { "a chain with Adds behind its matrices", "",
-      HEAD
-      "u[4,5] ~ 1; a = Elu x; m = MatMul a u; i[5] = 1 -1 0 1 2; b = Add m i; c = Elu b; w[5,2] ~ 1; n = "
-      "MatMul c w; j[2] = 3 4; o = Add j n; -> o",
+      HEAD "u[4,5] ~ 1; a = Elu x; m = MatMul a u; i[5] = 1 -1 0 1 2; b = Add m i; c = Elu b; "
+           "w[5,2] ~ 1; n = "
+           "MatMul c w; j[2] = 3 4; o = Add j n; -> o",
       "x>a: 1, error 0.297, 1 at 0, base 0. b>c: 1, error 0.224, 1 at 0, base 0. m changed "
       "to b 4x5, rows 120 15, u i, 0.362 to 0.237, ridge 0.0001, weights 0.0893, biases "
       "5.963. n changed to o 5x2, rows 120 15, w j, 0.336 to 0.248, ridge 0.0001, weights "

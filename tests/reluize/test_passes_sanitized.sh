@@ -16,7 +16,7 @@ for source in $examples/reluize/passes/*.c; do
     $CC $sanitized -c $source -o $out/$(basename $source .c).o || exit 1
 done
 others="$(built $examples/reluize/ops/*.c $examples/reluize/onnx/onnx_graph.c) ${IMPLEMENTATION:-tools/lgelu.c}"
-for program in least_squares onnx_gates onnx_relu_nets onnx_int8_nets onnx_c_nets onnx_distil_nets onnx_distil onnx_whiten; do
+for program in least_squares onnx_gates onnx_relu_nets onnx_int8_nets onnx_opset onnx_c_nets onnx_distil_nets onnx_distil onnx_whiten; do
     $CC $sanitized reluize/test_$program.c $out/*.o $others -lm -pthread -o $out/test_$program || exit 1
     OMP_NUM_THREADS=1 $out/test_$program > $out/found 2> $out/err
     verdict $? "test_$program under the address sanitizer" "$(grep -h -m 1 -E 'FAIL|ERROR|SUMMARY' $out/found $out/err)"
