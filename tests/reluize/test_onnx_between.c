@@ -191,14 +191,20 @@ static int equal(const result *a, const result *b)
 
 enum { MOST_SIDE = 90 };
 
+/* What is behind a product: nothing, QuantizeLinear, or a number, a Clip and QuantizeLinear. */
+typedef enum { PRODUCT_FLOATS, PRODUCT_BYTES, PRODUCT_TIMES, PRODUCT_OVER } product_end;
+
 /* Draws, evaluates and compares one product of `batch` matrices with onnx_whole.h's definition.
    Returns how many elements differ, where b has this error; -1: it is not computed from bytes. */
-static int product(int batch, int m, int k, int n, int quantized, int error)
+static int product(int batch, int m, int k, int n, product_end end, int error)
 {
+    static const char *const behind[] = { "", "", "Mul", "Div" };
+    const int quantized = end != PRODUCT_FLOATS, factor = end >= PRODUCT_TIMES;
     static unsigned char a[MOST_SIDE * MOST_SIDE], b[MOST_SIDE * MOST_SIDE];
     const int type_a = draw(2) ? ONNX_U8 : ONNX_I8, type_b = draw(2) ? ONNX_U8 : ONNX_I8;
     const int64_t dim_a[] = { 1, batch, m, k }, dim_b[] = { 1, batch, k, n };
     const unsigned char zero[2] = { (unsigned char)draw(256), (unsigned char)draw(256) };
+    const float number = end == PRODUCT_OVER ? 1.7f : 1 / 1.7f, high = 100;
     const float scale[3] = { 0.013f, 0.021f, 0.013f * 0.021f * 150 * sqrtf((float)k) };
     const unsigned char zero_y = (unsigned char)draw(256);
     memory_file graph = { NULL, 0, 0 }, file;
@@ -209,8 +215,15 @@ static int product(int batch, int m, int k, int n, int quantized, int error)
     build_node(&graph, "DequantizeLinear", "bytes_a scale_a zero_a", "a", "");
     build_node(&graph, "DequantizeLinear", "bytes_b scale_b zero_b", "b", "");
     build_node(&graph, "MatMul", "a b", quantized ? "f" : "y", "");
+    if (factor) {
+        build_node(&graph, behind[end], end == PRODUCT_OVER ? "f number" : "number f", "g", "");
+        build_node(&graph, "Clip", "g - high", "h", "");
+        build_initializer(&graph, "number", ONNX_F32, 0, NULL, &number, 4);
+        build_initializer(&graph, "high", ONNX_F32, 0, NULL, &high, 4);
+    }
     if (quantized)
-        build_node(&graph, "QuantizeLinear", "f scale_y zero_y", "y", "");
+        build_node(&graph, "QuantizeLinear", factor ? "h scale_y zero_y" : "f scale_y zero_y", "y",
+                   "");
     build_initializer(&graph, "scale_a", ONNX_F32, 0, NULL, scale, 4);
     build_initializer(&graph, "scale_b", ONNX_F32, 0, NULL, scale + 1, 4);
     build_initializer(&graph, "scale_y", ONNX_F32, 0, NULL, scale + 2, 4);
@@ -235,7 +248,7 @@ static int product(int batch, int m, int k, int n, int quantized, int error)
         memcpy(x->data, b, x->count);
         onnx_run_set(run, onnx_graph_find(g, "bytes_b"), x);
     }
-    if (!run || !onnx_eight_find(run, quantized ? 3 : 2, &e) || e.kind != ONNX_EIGHT_PRODUCT
+    if (!run || !onnx_eight_find(run, g->top.nodes - 1, &e) || e.kind != ONNX_EIGHT_PRODUCT
         || onnx_run_all(run)) {
         differ = -1;
     } else {
@@ -248,11 +261,14 @@ static int product(int batch, int m, int k, int n, int quantized, int error)
             for (int j = 0; j < k; j++)
                 sum += ((a[row_ * k + j] ^ flip_a) - (zero[0] ^ flip_a))
                        * ((b[(matrix * k + j) * n + column] ^ flip_b) - (zero[1] ^ flip_b));
+            if (factor)
+                by = end == PRODUCT_OVER ? by / number : by * number;
             if (quantized)
                 by = by / scale[2];
             value = (float)sum * by;
             if (quantized) {
-                const double byte = rint((double)value) + zero_y;
+                const double most = factor ? rint((double)(high / scale[2])) : 255;
+                const double byte = fmin(rint((double)value), most) + zero_y;
                 differ += ((const uint8_t *)y->data)[i] != (byte < 0 ? 0 : byte > 255 ? 255 : byte);
             } else {
                 differ +=
@@ -267,20 +283,22 @@ static int product(int batch, int m, int k, int n, int quantized, int error)
     return differ;
 }
 
-static void products(int quantized)
+static void products(product_end end)
 {
+    static const char *const name[] = { "MatMul of two values in floats: those of the definition",
+                                        "MatMul of two values: the bytes of the definition",
+                                        "MatMul of two values, Mul by a number, Clip: its bytes",
+                                        "MatMul of two values, Div by a number, Clip: its bytes" };
     int differ = 0, seen = 0;
     for (int n = 0; n < 4 * DRAWS; n++) {
         const int batch = 1 + (int)draw(3), side = MOST_SIDE / batch;
         const int m = 1 + (int)draw((size_t)side), k = 1 + (int)draw((size_t)side);
         const int columns = 1 + (int)draw((size_t)side);
-        differ += product(batch, m, k, columns, quantized, 0) != 0;
-        seen += product(batch, m, k, columns, quantized, quantized ? 2000 : 1) > 0;
+        differ += product(batch, m, k, columns, end, 0) != 0;
+        seen += product(batch, m, k, columns, end, end != PRODUCT_FLOATS ? 2000 : 1) > 0;
     }
-    check(!differ && seen > 3 * DRAWS,
-          quantized ? "MatMul of two values: the bytes of the definition"
-                    : "MatMul of two values in floats: those of the definition",
-          "%d of %d differ, an error is seen in %d", differ, 4 * DRAWS, seen);
+    check(!differ && seen > 3 * DRAWS, name[end], "%d of %d differ, an error is seen in %d", differ,
+          4 * DRAWS, seen);
 }
 
 /* ---- means, Resize and transposed convolutions ---- */
@@ -536,8 +554,10 @@ int main(void)
               "%d of %d differ, an error is not seen in %d, %d are not of this kind %s", differ,
               DRAWS, missed, others, said);
     }
-    products(1);
-    products(0);
+    products(PRODUCT_BYTES);
+    products(PRODUCT_FLOATS);
+    products(PRODUCT_TIMES);
+    products(PRODUCT_OVER);
     for (size_t k = 0; k < sizeof layers / sizeof *layers; k++)
         test_layer(layers + k);
     test_rounded_weights("mode:linear");

@@ -638,20 +638,54 @@ static int onnx_between_find_pair(const onnx_run *r, const onnx_node *end, onnx_
     return 1;
 }
 
+/* Takes a Mul or Div by a positive number, if the node is one, as onnx_between_pass does. */
+static void onnx_between_find_factor(const onnx_run *r, onnx_eight *e, int *v, int *number)
+{
+    const onnx_node *n = r->graph->top.node + *number;
+    const onnx_tensor *by;
+    int k;
+    if (n->inputs != 2 || (!onnx_between_is(n, "Mul") && !onnx_between_is(n, "Div")))
+        return;
+    k = onnx_between_is(n, "Mul") && onnx_between_constant(r, n->input[0]) ? 0 : 1;
+    by = onnx_between_constant(r, n->input[k]);
+    if (!by || by->type != ONNX_F32 || by->count != 1 || by->rank > 2
+        || !(onnx_tensor_real(by, 0) > 1e-30) || !(onnx_tensor_real(by, 0) < 1e30))
+        return;
+    e->by = n->input[k];
+    e->op = onnx_between_is(n, "Mul") ? '*' : '/';
+    onnx_between_pass(r, e, v, number);
+    *v = n->input[!k];
+    *number = onnx_between_maker_number(r, *v);
+}
+
+/* Takes what is between a product and the QuantizeLinear at the end. Returns the product's node, or
+   NULL. */
+static const onnx_node *onnx_between_find_matmul(const onnx_run *r, const onnx_node *end,
+                                                 onnx_eight *e)
+{
+    const onnx_node *node = r->graph->top.node;
+    int v = end->input[0], number = onnx_between_maker_number(r, v);
+    if (number >= 0 && node[number].inputs && onnx_between_is_read_once(r, v)
+        && onnx_between_find_clamp(r, node + number, e))
+        onnx_between_pass(r, e, &v, &number);
+    if (number >= 0 && onnx_between_is_read_once(r, v))
+        onnx_between_find_factor(r, e, &v, &number);
+    if (number < 0 || !onnx_between_is_read_once(r, v))
+        return NULL;
+    onnx_between_add_node(e, number);
+    onnx_between_add(e->inside, &e->insides, v);
+    return node + number;
+}
+
 /* MatMul of two values; its result may stay in floats, where it is at the end itself. */
 static int onnx_between_find_product(const onnx_run *r, const onnx_node *end, onnx_eight *e)
 {
-    const int quantized = onnx_between_is(end, "QuantizeLinear"), v = end->input[0];
-    const onnx_node *n = quantized ? onnx_between_maker(r, v, "MatMul") : end;
+    const int quantized = onnx_between_is(end, "QuantizeLinear");
+    const onnx_node *n = quantized ? onnx_between_find_matmul(r, end, e) : end;
     int k;
     e->kind = ONNX_EIGHT_PRODUCT;
-    if (!n || !onnx_between_is(n, "MatMul") || n->inputs != 2
-        || (quantized && !onnx_between_is_read_once(r, v)))
+    if (!n || !onnx_between_is(n, "MatMul") || n->inputs != 2)
         return 0;
-    if (quantized) {
-        onnx_between_add_node(e, onnx_between_maker_number(r, v));
-        onnx_between_add(e->inside, &e->insides, v);
-    }
     for (k = 0; k < 2; k++) {
         if (!onnx_between_find_operand(r, n->input[k], k, e))
             return 0;
@@ -675,6 +709,8 @@ static int onnx_between_run_product(onnx_call *c, const onnx_eight *e)
     p.w_zero = onnx_between_constant(r, e->zero[1]);
     p.y_scale = onnx_between_constant(r, e->scale[2]);
     p.y_zero = onnx_between_constant(r, e->zero[2]);
+    p.by = onnx_between_constant(r, e->by);
+    p.divides = e->op == '/';
     p.floats = !p.y_scale;
     p.low = e->low;
     p.high = e->high;
@@ -814,7 +850,7 @@ static int onnx_between_run_move(onnx_call *c, const onnx_eight *e)
 static void onnx_between_clear(onnx_eight *e)
 {
     memset(e, 0, sizeof *e);
-    e->bytes = e->bias = -1;
+    e->bytes = e->bias = e->by = -1;
     e->low = -HUGE_VAL;
     e->high = HUGE_VAL;
 }

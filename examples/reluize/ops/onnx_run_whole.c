@@ -1061,6 +1061,10 @@ int onnx_whole_product(onnx_call *c, const onnx_whole *p)
         return -1;
     scale =
         onnx_times((float)onnx_tensor_real(p->x_scale, 0), (float)onnx_tensor_real(p->w_scale, 0));
+    if (p->by && p->divides)
+        scale /= (float)onnx_tensor_real(p->by, 0);
+    else if (p->by)
+        scale = onnx_times(scale, (float)onnx_tensor_real(p->by, 0));
     if (!p->floats)
         scale /= (float)onnx_tensor_real(p->y_scale, 0);
     for (i = 0; i < v.n; i++)

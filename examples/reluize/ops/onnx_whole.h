@@ -16,7 +16,9 @@
    is to nearest, half to even. QLinearConv and QLinearMatMul are this, and so are Conv,
    ConvTranspose, Gemm and MatMul between DequantizeLinear and QuantizeLinear, whose values in
    floats then never exist. The result in floats of a Gemm or MatMul behind DequantizeLinear alone
-   is f32(s)·(sx·sw). Both operands of a MatMul may be values, as in attention.
+   is f32(s)·(sx·sw). Both operands of a MatMul may be values, as in attention; of a Mul or Div by
+   one positive number c between it and QuantizeLinear, the factor is (sx·sw·c) / sy or (sx·sw/c) /
+   sy.
 
    The mean of n values, by AveragePool, GlobalAveragePool or ReduceMean, is likewise that of
 
@@ -46,12 +48,14 @@ int8_set onnx_int8_set(const onnx_run *run);
    w. */
 typedef struct {
     const onnx_tensor *x, *x_scale, *x_zero, *w, *w_scale, *w_zero, *y_scale, *y_zero, *bias;
-    int floats;           /* without y_scale: the result is in floats, not the sums */
-    int constant;         /* all but x are the same whenever this node is computed */
-    double low, high;     /* the result before it is rounded has no smaller and no larger value */
-    const uint8_t *table; /* of a convolution: what is written for each byte of its result, */
-    int tables;           /* 1: a table for each output; */
-    int table_type;       /* and the type of what is written */
+    int floats;            /* without y_scale: the result is in floats, not the sums */
+    int constant;          /* all but x are the same whenever this node is computed */
+    const onnx_tensor *by; /* of a product of two values: what it is multiplied with, or NULL; */
+    int divides;           /* 1: what it is divided by */
+    double low, high;      /* the result before it is rounded has no smaller and no larger value */
+    const uint8_t *table;  /* of a convolution: what is written for each byte of its result, */
+    int tables;            /* 1: a table for each output; */
+    int table_type;        /* and the type of what is written */
     const onnx_window *windows; /* of a convolution; NULL: those of the node's attributes */
 } onnx_whole;
 
@@ -83,7 +87,8 @@ typedef enum {
     ONNX_EIGHT_LAYER,   /* Conv, ConvTranspose, Gemm, MatMul, a mean or a Resize that interpolates,
                            the Relu or Clip behind it, and perhaps a table; or Gemm or MatMul alone,
                            whose result is in floats */
-    ONNX_EIGHT_PRODUCT, /* MatMul of two values */
+    ONNX_EIGHT_PRODUCT, /* MatMul of two values, and perhaps a Mul or Div by a number, and a Relu or
+                           Clip */
     ONNX_EIGHT_TABLE,   /* a function of one value, in any number of nodes: 256 results, which these
                            nodes compute once, for all or for each channel */
     ONNX_EIGHT_PAIR,    /* Add, Sub or Mul of two values, and perhaps a Relu */
@@ -104,7 +109,8 @@ typedef struct {
     double low, high;      /* of the Relu or Clip behind a layer; else infinite */
     int bytes;             /* the value of which there is a table */
     int by_channel;        /* there is a table for each channel */
-    char op;               /* of a pair: '+', '-' or '*' */
+    char op;               /* of a pair: '+', '-' or '*'; of a product with `by`: '*' or '/' */
+    int by;                /* of a product: the number behind it */
     int clamps;            /* there is a Relu behind a pair */
     int scale[3], zero[3]; /* of a pair or product: of both values and of the result */
 } onnx_eight;

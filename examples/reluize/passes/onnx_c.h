@@ -40,10 +40,10 @@
    outputs of the function are on grids, too, which macros name: net_X_SCALE, net_X_ZERO,
    net_Y_SCALE, net_Y_ZERO. An output that the graph does not quantize is one of sums, of type
    int32_t. Tables, lines, moved elements, products and convolutions (of known weights and of
-   biases of 32 bits), sums and products of two values, means, and interpolations by Resize are
-   exactly those of the evaluator. At most one step of their grid apart are products whose bias, or
-   what is added to them, is in floats; a Sigmoid of sums and a Softmax at the end of the network;
-   and sums that are an output.
+   biases of 32 bits), MatMul of two values, sums and products of two values, means, and
+   interpolations by Resize are exactly those of the evaluator. At most one step of their grid apart
+   are products whose bias, or what is added to them, is in floats; a Sigmoid of sums and a Softmax
+   at the end of the network; and sums that are an output.
 
    What the graph computes in floats all the same, such as a recurrent layer or a normalisation, and
    what has no form in integers, is computed in floats in the file, with the evaluator's operations;

@@ -39,6 +39,7 @@ typedef struct onnx_c_region {
     int source[ONNX_C_OPERANDS], sources; /* values on grids */
     int core;                             /* the node of a product, a sum or a mean; or -1 */
     int added;                            /* the known value that is added to a product, or -1 */
+    int by;                               /* a Mul or Div by a number behind a product, or -1 */
     int to;                               /* the value that is computed */
     int64_t least, most;                  /* limits of the result */
     uint8_t *table;                       /* (entries of channels, 256) */
@@ -109,7 +110,7 @@ static onnx_c_region *onnx_c_int8_region(onnx_c *c, int node)
         onnx_c_no_memory(c);
         return NULL;
     }
-    r->core = r->added = -1;
+    r->core = r->added = r->by = -1;
     c->node[node].region = r;
     return r;
 }
@@ -425,6 +426,20 @@ static int onnx_c_int8_adds(const onnx_c *c, int node)
            && (onnx_c_is_known(c, node, 0) || onnx_c_is_known(c, node, 1));
 }
 
+/* Returns whether a node multiplies with a positive number, or divides by one; *number becomes it.
+ */
+static int onnx_c_int8_factor(const onnx_c *c, int node, float *number)
+{
+    const int divides = onnx_c_int8_is(c, node, "Div");
+    const int k = !divides && onnx_c_is_known(c, node, 0) ? 0 : 1;
+    const onnx_tensor *x = onnx_c_tensor(c, onnx_c_input(c, node, k));
+    if ((!divides && !onnx_c_int8_is(c, node, "Mul")) || !onnx_c_is_known(c, node, k)
+        || x->type != ONNX_F32 || x->count != 1 || x->rank > 2)
+        return 0;
+    *number = (float)onnx_tensor_real(x, 0);
+    return *number > 1e-30f && *number < 1e30f;
+}
+
 /* Returns whether a node is a product whose weights or second operand are bytes. */
 static int onnx_c_int8_is_product(const onnx_c *c, int node)
 {
@@ -518,6 +533,7 @@ static int onnx_c_int8_kind(onnx_c *c, int root, const onnx_c_inner *in, onnx_c_
 {
     static const char *const means[] = { "AveragePool", "GlobalAveragePool", "ReduceMean" };
     int i, at = 0;
+    float number;
     size_t k;
     r->core = in->core;
     memcpy(r->source, in->source, sizeof r->source);
@@ -529,9 +545,11 @@ static int onnx_c_int8_kind(onnx_c *c, int root, const onnx_c_inner *in, onnx_c_
     if (in->cores > 1 || at > 0)
         return onnx_c_refuse(c, root, "there are several layers without a grid between them");
     for (i = at + 1; i < in->nodes; i++) {
-        if (i == at + 1 && onnx_c_int8_is(c, in->node[i], "Mul")
-            && !onnx_c_int8_is(c, r->core, "MatMul"))
-            return onnx_c_int8_limit(c, root, in->node[i], r, grid);
+        if (i == at + 1 && onnx_c_int8_is(c, r->core, "MatMul") && !onnx_c_is_known(c, r->core, 1)
+            && grid->type != ONNX_I32 && onnx_c_int8_factor(c, in->node[i], &number)) {
+            r->by = in->node[i];
+            continue;
+        }
         if (i == at + 1 && onnx_c_int8_adds(c, in->node[i])) {
             r->added = onnx_c_input(c, in->node[i], onnx_c_is_known(c, in->node[i], 1) ? 1 : 0);
             continue;
@@ -1070,6 +1088,17 @@ static int64_t onnx_c_int8_bias(const onnx_tensor *whole, size_t o, double b, fl
     return (int64_t)rint(b / (double)step);
 }
 
+/* Brings the weights of an output to a step in which its bias, which is in floats, has 30 bits:
+   beside such a bias the weights are next to nothing. Returns the step. */
+static float onnx_c_int8_coarser(int64_t *weight, size_t terms, double bias, float step)
+{
+    const float coarser = (float)ldexp(fabs(bias), -30);
+    size_t t;
+    for (t = 0; t < terms; t++)
+        weight[t] = (int64_t)rint((double)weight[t] * (double)step / (double)coarser);
+    return coarser;
+}
+
 /* Fills the sums of weight element (output o, term t), which is element at(o, t) of the tensor. */
 static int onnx_c_int8_make_sums(onnx_c *c, const onnx_c_region *r, onnx_c_sums *s,
                                  const size_t *at, const onnx_tensor *bias)
@@ -1109,6 +1138,11 @@ static int onnx_c_int8_make_sums(onnx_c *c, const onnx_c_region *r, onnx_c_sums 
             sum += q;
         }
         step = onnx_times(x->scale, scale);
+        if (!whole && fabs(b) > (double)step * (1 << 30)) {
+            step = onnx_c_int8_coarser(s->weight + o * s->terms, s->terms, b, step);
+            for (t = 0, sum = 0; t < s->terms; t++)
+                sum += s->weight[o * s->terms + t];
+        }
         s->first[o] = onnx_c_int8_bias(whole, o, b, step) - x->zero * sum;
         if (s->first[o] > INT32_MAX || s->first[o] < INT32_MIN)
             return onnx_c_refuse(c, r->core, "a bias does not fit 32 bits");
@@ -1529,9 +1563,14 @@ static int onnx_c_int8_write_two(onnx_c *c, int node, const onnx_c_region *r)
     const onnx_tensor *x = a->x, *z = b->x;
     size_t m, n, k, batch;
     char multiplier[32], shift[16];
+    float scale = onnx_times(a->scale, b->scale), number = 1;
     int64_t factor;
     int by;
     *shift = 0;
+    if (r->by >= 0 && onnx_c_int8_factor(c, r->by, &number) && onnx_c_int8_is(c, r->by, "Div"))
+        scale /= number;
+    else if (r->by >= 0)
+        scale = onnx_times(scale, number);
     if (x->rank < 2 || z->rank < 2 || x->rank != z->rank
         || memcmp(x->dim, z->dim, (size_t)(x->rank - 2) * sizeof *x->dim) || r->added >= 0)
         return onnx_c_refuse(c, r->core, "this form of a product is not available in integers");
@@ -1540,10 +1579,9 @@ static int onnx_c_int8_write_two(onnx_c *c, int node, const onnx_c_region *r)
     n = (size_t)z->dim[z->rank - 1];
     batch = x->count / (m * k);
     if (y->type == ONNX_F32) {
-        onnx_c_float_text(multiplier, onnx_times(a->scale, b->scale));
+        onnx_c_float_text(multiplier, scale);
     } else {
-        if (onnx_c_int8_multiplier((double)(onnx_times(a->scale, b->scale) / y->scale), &factor,
-                                   &by))
+        if (onnx_c_int8_multiplier((double)(scale / y->scale), &factor, &by))
             return onnx_c_refuse(c, r->core, "a scale is out of range");
         deploy_text(multiplier, sizeof multiplier, "%d", factor);
         deploy_text(shift, sizeof shift, "%d", (int64_t)by);

@@ -125,10 +125,18 @@ static int onnx_c_move_identity(const onnx_c_map *p)
 int onnx_c_is_resampled(const onnx_c *c, int node)
 {
     const onnx_attribute *a = onnx_graph_attribute(c->graph->top.node + node, "mode");
+    const onnx_attribute *way =
+        onnx_graph_attribute(c->graph->top.node + node, "coordinate_transformation_mode");
     const onnx_node *n = c->graph->top.node + node;
-    if (!onnx_is(&n->op, "Resize") && !onnx_is(&n->op, "Upsample"))
+    const onnx_tensor *x, *y;
+    if ((!onnx_is(&n->op, "Resize") && !onnx_is(&n->op, "Upsample")) || !a
+        || onnx_is(&a->text, "nearest"))
         return 0;
-    return a && !onnx_is(&a->text, "nearest");
+    x = onnx_c_tensor(c, onnx_c_input(c, node, 0));
+    y = onnx_c_tensor(c, onnx_c_output(c, node, 0));
+    /* where all sizes stay, elements stay */
+    return (way && onnx_is(&way->text, "tf_crop_and_resize"))
+           || memcmp(x->dim, y->dim, (size_t)x->rank * sizeof *x->dim);
 }
 
 int onnx_c_move_is_view(onnx_c *c, int node)
