@@ -2,10 +2,10 @@
 # test_onnx_c.sh: ONNX graphs as C files (examples/reluize/passes/onnx_c*.c). Random graphs of the operators that C files have
 # (tools/onnx_random.py) have the bits of the evaluator, compiled by gcc, clang and tcc, with and without fma in hardware; the files
 # compile as C++ without a warning; networks in 8 bits become files without floats, which differ from the evaluator by at most
-# one step of the last grid, counted, and not at all where all biases are integers, too; and the program onnx_c
-# refuses what it cannot write with a line, and writes nothing then.
+# one step of the last grid, counted, and not at all where all biases are integers, too; files of floats have the same bits on
+# AArch64 and 32-bit ARM, under emulation; and the program onnx_c refuses what it cannot write with a line, and writes nothing then.
 # RANDOM_GRAPHS=N: N graphs for each compiler (100). COMPILERS='tcc gcc': no others. ONLY='gcc -O2': only the runs of that name.
-# SEED=N: other graphs. STAGE=NAME: only one part: 'random', a family such as 'Conv', 'integers', 'integers rows', or 'forms'.
+# SEED=N: other graphs. STAGE=NAME: only one part: 'random', a family such as 'Conv', 'integers', 'integers rows', 'processors', or 'forms'.
 CC=${CC:-cc}
 out=build/onnx_c
 rm -rf $out
@@ -17,6 +17,7 @@ library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
 include=$(for f in common reluize/onnx reluize/ops reluize/passes; do echo -I../examples/$f; done)
 $CC -std=c99 -O1 $WARNINGS $include tools/onnx_c_random.c $parts $library -ldl -o $out/onnx_c_random || exit 1
 $CC -std=c99 -O1 $include $(built $reluize/app/onnx_c_main.c $reluize/app/onnx_program.c) $parts $library -o $out/onnx_c || exit 1
+$CC -std=c99 -O1 $include $(built $reluize/app/onnx_run_main.c $reluize/app/onnx_program.c) $parts $library -o $out/onnx_run || exit 1
 
 # the operators of the tables that onnx_random.py draws
 tables=$(grep -ho '{ "[A-Z][A-Za-z]*", *ONNX_C_' $reluize/passes/onnx_c_*.c | sed 's/{ "\(.*\)".*/\1/' | sort -u)
@@ -91,6 +92,58 @@ WITH=whole integers 'tcc, exactly' 11 20 0 tcc
 WITH=floats integers 'gcc, some nodes in floats' 5 1 10 gcc -std=c99 -O2 $WARNINGS -Werror
 WITH=floats integers 'g++ with fma, some nodes in floats' 6 6 60 g++ -x c++ -O2 -march=native
 
+# files of floats on another processor, under emulation: the bits that the evaluator has here
+cat > $out/use_net.c << 'END'
+#include "net.h"
+#include <stdio.h>
+#include <string.h>
+/* the floats of a .npy file, behind its head */
+static int floats(const char *path, float *x, size_t n)
+{
+    FILE *f = fopen(path, "rb");
+    int bad = !f || fseek(f, 128, SEEK_SET) || fread(x, sizeof *x, n, f) != n;
+    return bad | (f && fclose(f));
+}
+int main(int argc, char **argv)
+{
+    static float x[net_inputs], y[net_outputs], right[net_outputs];
+    if (argc < 3 || floats(argv[1], x, net_inputs) || floats(argv[2], right, net_outputs))
+        return 2;
+    x[0] += (float)(argc - 3); /* with a further argument, another input */
+    net(y, x);
+    return memcmp(y, right, sizeof y) != 0;
+}
+END
+dir=$out
+. tools/processors.sh
+# processor TARGET NAME FLAGS...: C files of the networks of tools/onnx_c_processors.py
+processor()
+{
+    stage processors || return
+    target $1
+    name=$2
+    shift 2
+    why=$(able $compile)
+    if [ "$why" ]; then echo "skip C files of floats on $name: $why"; return; fi
+    right=0 moved=0 said=
+    for net in $nets; do
+        $out/onnx_c $out/$net.onnx -o $out/net.c --header $out/net.h > $out/said 2>&1 && $compile "$@" $out/use_net.c $out/net.c -lm -o $out/use_net >> $out/said 2>&1 &&
+            $runner $out/use_net $out/$net.npy $out/$net.right.npy && right=$((right + 1)) || said="$said $net $(head -n 1 $out/said)"
+        $runner $out/use_net $out/$net.npy $out/$net.right.npy another || moved=$((moved + 1))
+    done
+    [ "$right $moved" = "$(echo $nets | wc -w) $(echo $nets | wc -w)" ]
+    verdict $? "C files of floats on $name have the evaluator's bits: $right networks" "$said"
+}
+if stage processors; then
+    nets=$($onnx tools/onnx_c_processors.py $out) || exit 1
+    for net in $nets; do $out/onnx_run $out/$net.onnx --input x=$out/$net.npy --output y=$out/$net.right.npy || exit 1; done
+fi
+processor native 'this processor' -O1 $WARNINGS
+processor aarch64 'AArch64, gcc -O2' -O2 $WARNINGS
+processor aarch64 'AArch64, gcc -O3, contracted' -O3 -ffp-contract=fast
+processor aarch64-clang 'AArch64, clang -O2' -O2 -Wall -Wextra
+processor arm '32-bit ARM, gcc -O2' -O2
+
 stage forms || exit $bad
 
 # refused MODEL TEXT: onnx_c ends with status 1 and this text, and writes no file
@@ -156,7 +209,6 @@ $out/onnx_c $out/narrow.onnx -o $out/narrow.c 2> $out/stderr && grep -q 'narrow_
 verdict $? 'an interpolated dimension that keeps its size has memory, too' "$(cat $out/stderr; grep _work $out/narrow.c)"
 # a node If: the branch that is taken where its condition follows from an input that --fix makes a constant, and from shapes
 $onnx tools/onnx_c_branches.py $out || exit 1
-$CC -std=c99 -O1 $include $(built $reluize/app/onnx_run_main.c $reluize/app/onnx_program.c) $parts $library -o $out/onnx_run || exit 1
 cat > $out/use_rate.c << 'END'
 #include "rate.h"
 #include <stdio.h>
