@@ -7,7 +7,8 @@
     make -C tests mutate FROM=passes CONTINUE=1           leaves out what build/mutate_passes.log has a result for
     make -C tests mutate FROM=passes CONTINUE=1 AGAIN=1   the same, and runs the tests again on what has survived
     make -C tests mutate FROM=passes SECONDS=500          begins no mutant after so many seconds
-    make -C tests mutate FROM=passes TESTS='whiten gates'   by the tests whose names contain one of these, alone
+    make -C tests mutate FROM=passes TESTS='whiten gates'   by the tests whose names contain one of these, alone, on all mutants of
+                                             their files and without the sanitizer; AGAIN=1 without TESTS has the others judge the rest
     make -C tests mutate FROM=passes LIST=1               lists the mutants and runs nothing
 
 What a mutant is, and how many of them are compiled into one file of which the environment chooses one at run time, is described in
@@ -129,6 +130,11 @@ def tests_of(name):
     return [test for test in tests if not words or any(word in test.name for word in words)]
 
 
+def are_chosen():
+    """Whether the caller names the tests, which then need no count of what they reach."""
+    return bool(os.environ.get("TESTS"))
+
+
 class PassSchema(mutate.Schema):
     """A file of the passes with many mutants; its object replaces the file's part."""
     def __init__(self, path, source, chosen):
@@ -232,6 +238,8 @@ class Coverage:
 
     def reaches(self, test, path, source, mutant):
         """Whether a test reaches a mutant's line, or the last one before it that gcov counts."""
+        if are_chosen():
+            return True
         counts = self.lines[test.name].get(name_of(path), {})
         before = [int(line) for line in counts if int(line) <= line_of(source, mutant)]
         return bool(before) and counts[str(max(before))] > 0
@@ -349,8 +357,10 @@ def measure(schemas):
         if test.name in spent:
             continue
         row = known.get(test.name)
-        if not row or row["digest"] != test.digest():
-            coverage.add(test)
+        if not row or row["digest"] != test.digest() or not (row["lines"] or are_chosen()):
+            coverage.lines[test.name] = {}
+            if not are_chosen():
+                coverage.add(test)
             row = known[test.name] = {"digest": test.digest(), "copied": None, "lines": coverage.lines[test.name]}
         if row["copied"] != copied:
             why, seconds = run_test(test, 300, 0)
@@ -420,7 +430,7 @@ def main():
             return "same", ""
         if not tests:
             return "survived", "no test reaches it"
-        for test in [test for test in tests if test.path.endswith(".c")]:
+        for test in [test for test in tests if test.path.endswith(".c") and not are_chosen()]:
             if os.path.islink("%s/%s.o" % (SANITIZED, name)):
                 schema.sanitize()
             why, _ = run_test(test, 10 * spent[test.name] + 10, schema.number(m), name, SANITIZED, SANITIZE)
