@@ -21,140 +21,145 @@ static const test_case cases[] = {
     { "one input as two outputs", 0, "x : 2 3; y = Identity x; z = Relu x; -> x y z",
       "void net(float *y0, float *y1, float *y2, const float *x); y0  (2, 3) of float: 'x' "
       "y1  (2, 3) of float: 'y' y2  (2, 3) of float: 'z' x  (2, 3) of float: 'x' relu1_ 1 "
-      "0 2; { relu1_(y2, y0); memcpy(y1, y0, 6 * sizeof(float)); 0 bytes, 0 in floats" },
+      "0 2: 12.66; { relu1_(y2, y0); memcpy(y1, y0, 6 * sizeof(float)); 0 bytes, 0 in "
+      "floats" },
     { "several inputs, one of which nobody reads", 0,
       "x : 2 3; v : 3; u : 4; s = Add x v; y = Neg s; z = Mul s y; -> y z",
       "void net(float *y0, float *y1, const float *x0, const float *x1, const float *x2); "
       "y0  (2, 3) of float: 'y' y1  (2, 3) of float: 'z' x0  (2, 3) of float: 'x' x1  (3) "
-      "of float: 'v' x2  (4) of float: 'u' add0_ 2 0 3; neg1_ 1 0 2; mul2_ 1 0 3; { "
-      "(void)x2; add0_(work_ + 0, x0, x1); neg1_(y0, work_ + 0); mul2_(y1, work_ + 0, y0); "
-      "24 bytes, 0 in floats" },
+      "of float: 'v' x2  (4) of float: 'u' add0_ 2 0 3: 59.96; neg1_ 1 0 2: 12.66; mul2_ 1 "
+      "0 3: 22.69; { (void)x2; add0_(work_ + 0, x0, x1); neg1_(y0, work_ + 0); mul2_(y1, "
+      "work_ + 0, y0); 24 bytes, 0 in floats" },
     { "an output that is constant", 0, "x : 2; c[3] = 1 2 3; y = Relu x; z = Identity c; -> y z",
       "void net(float *y0, float *y1, const float *x); y0  (2) of float: 'y' y1  (3) of "
-      "float: 'z' x  (2) of float: 'x' relu0_ 1 0 2; float c3_ 3: 8.96; { relu0_(y0, x); "
-      "memcpy(y1, c3_, 3 * sizeof(float)); 0 bytes, 0 in floats" },
+      "float: 'z' x  (2) of float: 'x' relu0_ 1 0 2: 4.22; float c3_ 3: 8.96; { relu0_(y0, "
+      "x); memcpy(y1, c3_, 3 * sizeof(float)); 0 bytes, 0 in floats" },
     { "an output that others read", 0, "x : 2 3; y = Softmax x; z = Softmax y; a = Add y z; -> y a",
       "void net(float *y0, float *y1, const float *x); y0  (2, 3) of float: 'y' y1  (2, 3) "
-      "of float: 'a' x  (2, 3) of float: 'x' softmax0_ 1 0 2; softmax1_ 1 0 2; add2_ 1 0 "
-      "3; { softmax0_(y0, x); softmax1_(work_ + 0, y0); add2_(y1, y0, work_ + 0); 24 "
-      "bytes, 0 in floats" },
+      "of float: 'a' x  (2, 3) of float: 'x' softmax0_ 1 0 2: 6.48; softmax1_ 1 0 2: 6.48; "
+      "add2_ 1 0 3: 22.69; { softmax0_(y0, x); softmax1_(work_ + 0, y0); add2_(y1, y0, "
+      "work_ + 0); 24 bytes, 0 in floats" },
     { "a chain of loops", 0, "x : 2 3; a = Abs x; b = Sqrt a; c = Add b x; -> c",
       "void net(float *y, const float *x); y  (2, 3) of float: 'c' x  (2, 3) of float: 'x' "
-      "add2_ 1 0 4; { add2_(y, x); 0 bytes, 0 in floats" },
+      "add2_ 1 0 4: 19.1; { add2_(y, x); 0 bytes, 0 in floats" },
     { "values beside each other in memory", 0,
       "x : 2 6; a = Softmax x; b = Softmax a; c = Softmax b; d = Add a c; e = Softmax d; f = Add "
       "e b; -> f",
       "void net(float *y, const float *x); y  (2, 6) of float: 'f' x  (2, 6) of float: 'x' "
-      "softmax0_ 1 0 2; softmax1_ 1 0 2; softmax2_ 1 0 2; add3_ 1 0 3; softmax4_ 1 0 2; "
-      "add5_ 1 0 3; { softmax0_(work_ + 0, x); softmax1_(work_ + 12, work_ + 0); "
-      "softmax2_(work_ + 24, work_ + 12); add3_(work_ + 0, work_ + 24); softmax4_(work_ + "
-      "24, work_ + 0); add5_(y, work_ + 24, work_ + 12); 144 bytes, 0 in floats" },
+      "softmax0_ 1 0 2: 9.48; softmax1_ 1 0 2: 9.48; softmax2_ 1 0 2: 9.48; add3_ 1 0 3: "
+      "34.24; softmax4_ 1 0 2: 9.48; add5_ 1 0 3: 35.35; { softmax0_(work_ + 0, x); "
+      "softmax1_(work_ + 12, work_ + 0); softmax2_(work_ + 24, work_ + 12); add3_(work_ + "
+      "0, work_ + 24); softmax4_(work_ + 24, work_ + 0); add5_(y, work_ + 24, work_ + 12); "
+      "144 bytes, 0 in floats" },
     { "a large value that is read late", 0,
       "x : 1 8; e[2]i = 4 8; l = Expand x e; s = Softmax l; m = ReduceMean s | axes=0 keepdims=1; "
       "n = "
       "Softmax m; o = Add n l; -> o",
       "void net(float *y, const float *x); y  (4, 8) of float: 'o' x  (1, 8) of float: 'x' "
-      "expand0_ 2 0 1; softmax1_ 1 0 2; reducemean2_ 3 0 10; softmax3_ 1 0 2; add4_ 1 0 3; "
-      "{ expand0_(work_ + 0, x); softmax1_(work_ + 32, work_ + 0); reducemean2_(work_ + "
-      "64, work_ + 32); softmax3_(work_ + 32, work_ + 64); add4_(y, work_ + 32, work_ + "
-      "0); 260 bytes, 0 in floats" },
+      "expand0_ 2 0 1: 62.37; softmax1_ 1 0 2: 14.96; reducemean2_ 3 0 10: 556.52; "
+      "softmax3_ 1 0 2: 2.74; add4_ 1 0 3: 77.55; { expand0_(work_ + 0, x); "
+      "softmax1_(work_ + 32, work_ + 0); reducemean2_(work_ + 64, work_ + 32); "
+      "softmax3_(work_ + 32, work_ + 64); add4_(y, work_ + 32, work_ + 0); 260 bytes, 0 in "
+      "floats" },
     { "shapes that are known", 0,
       "x : 2 6; s = Shape x; h[1]i = 2; d = Div s h; f[2]i = 3 4; r = Reshape x f; y = Neg r; -> y",
       "void net(float *y, const float *x); y  (3, 4) of float: 'y' x  (2, 6) of float: 'x' "
-      "neg3_ 1 0 2; { neg3_(y, x); 0 bytes, 0 in floats" },
+      "neg3_ 1 0 2: 25.32; { neg3_(y, x); 0 bytes, 0 in floats" },
     { "broadcasting along both sides", 0, "x : 3 1; v : 1 4; y = Sub x v; z = Pow y x; -> z",
       "void net(float *y, const float *x0, const float *x1); y  (3, 4) of float: 'z' x0  "
-      "(3, 1) of float: 'x' x1  (1, 4) of float: 'v' pow1_ 2 0 4; { pow1_(y, x0, x1); 0 "
-      "bytes, 0 in floats" },
+      "(3, 1) of float: 'x' x1  (1, 4) of float: 'v' pow1_ 2 0 4: 64.88; { pow1_(y, x0, "
+      "x1); 0 bytes, 0 in floats" },
     { "Gemm", 0,
       "x : 2 3; w[4,3] ~ 1; b[4] = 1 2 3 4; y = Gemm x w b | transB=1 alpha=0.5 beta=2.0; -> y",
       "void net(float *y, const float *x); y  (2, 4) of float: 'y' x  (2, 3) of float: 'x' "
-      "float w0_ 12: -1.4753125; float c2_ 4: 17.4; gemm0_ 9 0 11; { gemm0_(y, x); 0 "
-      "bytes, 0 in floats" },
+      "float w0_ 12: -1.4753125; float c2_ 4: 17.4; gemm0_ 9 0 11: 43.44; { gemm0_(y, x); "
+      "0 bytes, 0 in floats" },
     { "Gemm with a bias of another shape", 0,
       "x : 2 3; w[3,4] ~ 1; b[2,1] = 1 2; y = Gemm x w b; z = Gemm x w | alpha=2.0; -> y z",
       "void net(float *y0, float *y1, const float *x); y0  (2, 4) of float: 'y' y1  (2, 4) "
       "of float: 'z' x  (2, 3) of float: 'x' float w0_ 12: 0.60015625; float c2_ 2: 3.74; "
-      "gemm0_ 9 0 11; float w1_ 12: 0.60015625; gemm1_ 9 0 11; { gemm0_(y0, x); gemm1_(y1, "
-      "x); 0 bytes, 0 in floats" },
+      "gemm0_ 9 0 11: 41.46; float w1_ 12: 0.60015625; gemm1_ 9 0 11: 35.65; { gemm0_(y0, "
+      "x); gemm1_(y1, x); 0 bytes, 0 in floats" },
     { "Gemm of two inputs", 0, "x : 3 2; v : 3 4; y = Gemm x v | transA=1; -> y",
       "void net(float *y, const float *x0, const float *x1); y  (2, 4) of float: 'y' x0  "
-      "(3, 2) of float: 'x' x1  (3, 4) of float: 'v' gemm0_ 9 0 11; { gemm0_(y, x0, x1); 0 "
-      "bytes, 0 in floats" },
+      "(3, 2) of float: 'x' x1  (3, 4) of float: 'v' gemm0_ 9 0 11: 27.47; { gemm0_(y, x0, "
+      "x1); 0 bytes, 0 in floats" },
     { "MatMul of batches", 0,
       "x : 2 3 4; v : 4 5; w[2,5,3] ~ 1; y = MatMul x v; z = MatMul y w; -> z",
       "void net(float *y, const float *x0, const float *x1); y  (2, 3, 3) of float: 'z' x0 "
-      " (2, 3, 4) of float: 'x' x1  (4, 5) of float: 'v' matmul0_ 9 0 11; float c2_ 30: "
-      "3.8539063; matmul1_ 10 0 11; { matmul0_(work_ + 0, x0, x1); matmul1_(y, work_ + 0); "
-      "120 bytes, 0 in floats" },
+      " (2, 3, 4) of float: 'x' x1  (4, 5) of float: 'v' matmul0_ 9 0 11: 40.17; float c2_ "
+      "30: 3.8539063; matmul1_ 10 0 11: 157.46; { matmul0_(work_ + 0, x0, x1); matmul1_(y, "
+      "work_ + 0); 120 bytes, 0 in floats" },
     { "a convolution", 0,
       "x : 1 3 6 7; w[4,3,3,3] ~ 1; b[4] = 1 2 3 4; y = Conv x w b | pads=1,0,2,1 "
       "strides=1,2; -> y",
       "void net(float *y, const float *x); y  (1, 4, 7, 3) of float: 'y' x  (1, 3, 6, 7) "
-      "of float: 'x' float w0_ 108: 19.200781; float b0_ 4: 17.4; conv0_ 13 0 15; { "
-      "conv0_(y, x); 0 bytes, 0 in floats" },
+      "of float: 'x' float w0_ 108: 19.200781; float b0_ 4: 17.4; conv0_ 13 0 15: 206.35; "
+      "{ conv0_(y, x); 0 bytes, 0 in floats" },
     { "groups and dilations", 0,
       "x : 2 4 6 7; w[6,2,2,3] ~ 1; y = Conv x w | group=2 dilations=2,1; -> y",
       "void net(float *y, const float *x); y  (2, 6, 4, 5) of float: 'y' x  (2, 4, 6, 7) "
-      "of float: 'x' float w0_ 72: 12.186719; conv0_ 15 0 15; { conv0_(y, x); 0 bytes, 0 "
-      "in floats" },
+      "of float: 'x' float w0_ 72: 12.186719; conv0_ 15 0 15: 1271.61; { conv0_(y, x); 0 "
+      "bytes, 0 in floats" },
     { "depthwise", 0, "x : 1 4 6 7; w[4,1,3,3] ~ 1; y = Conv x w | group=4 pads=1,1,1,1; -> y",
       "void net(float *y, const float *x); y  (1, 4, 6, 7) of float: 'y' x  (1, 4, 6, 7) "
-      "of float: 'x' float w0_ 36: 2.5164063; conv0_ 7 1 10; { conv0_(y, x); 0 bytes, 0 in "
-      "floats" },
+      "of float: 'x' float w0_ 36: 2.5164063; conv0_ 7 1 10: 236.18; { conv0_(y, x); 0 "
+      "bytes, 0 in floats" },
     { "a transposed convolution", 0,
       "x : 1 3 4 5; w[3,4,3,2] ~ 1; y = ConvTranspose x w | strides=2,3 pads=1,0,0,1; -> y",
       "void net(float *y, const float *x); y  (1, 4, 8, 13) of float: 'y' x  (1, 3, 4, 5) "
-      "of float: 'x' float w0_ 72: 5.971875; convtranspose0_ 12 2 12; { convtranspose0_(y, "
-      "x); 0 bytes, 0 in floats" },
+      "of float: 'x' float w0_ 72: 5.971875; convtranspose0_ 12 2 12: 275.91; { "
+      "convtranspose0_(y, x); 0 bytes, 0 in floats" },
     { "pooling", 0,
       "x : 1 2 5 6; y = MaxPool x | kernel_shape=2,3 pads=1,1,0,1 strides=2,1; z = AveragePool x | "
       "kernel_shape=3,3 pads=1,1,1,1; a = GlobalAveragePool x; -> y z a",
       "void net(float *y0, float *y1, float *y2, const float *x); y0  (1, 2, 3, 6) of "
       "float: 'y' y1  (1, 2, 5, 6) of float: 'z' y2  (1, 2, 1, 1) of float: 'a' x  (1, 2, "
-      "5, 6) of float: 'x' maxpool0_ 5 3 9; uint8_t inside0_1_ 5: 22.62; uint8_t "
-      "inside1_1_ 6: 30.8; averagepool1_ 5 2 8; globalaveragepool2_ 1 0 1; { maxpool0_(y0, "
-      "x); averagepool1_(y1, x); globalaveragepool2_(y2, x); 0 bytes, 0 in floats" },
+      "5, 6) of float: 'x' maxpool0_ 5 3 9: 242.17; uint8_t inside0_1_ 5: 22.62; uint8_t "
+      "inside1_1_ 6: 30.8; averagepool1_ 5 2 8: 277.94; globalaveragepool2_ 1 0 1: 248.14; "
+      "{ maxpool0_(y0, x); averagepool1_(y1, x); globalaveragepool2_(y2, x); 0 bytes, 0 in "
+      "floats" },
     { "normalisations", 0,
       "x : 2 3 4; s[3] = 1 2 3; b[3] = 0 1 0; v[3] = 1 4 9; y = BatchNormalization x s b b v; "
       "t[4] = 1 1 2 2; "
       "z = LayerNormalization y t; a = InstanceNormalization z s b; -> a",
       "void net(float *y, const float *x); y  (2, 3, 4) of float: 'a' x  (2, 3, 4) of "
       "float: 'x' float mean0_ 3: 1.37; float factor0_ 3: 4.1099923; float shift0_ 3: "
-      "1.37; batchnormalization0_ 3 0 3; float c4_ 4: 10.07; layernormalization1_ 2 0 3; "
-      "float c1_ 3: 8.96; float c2_ 3: 1.37; instancenormalization2_ 3 0 4; { "
-      "batchnormalization0_(work_ + 0, x); layernormalization1_(work_ + 24, work_ + 0); "
-      "instancenormalization2_(y, work_ + 24); 192 bytes, 0 in floats" },
+      "1.37; batchnormalization0_ 3 0 3: 163.56; float c4_ 4: 10.07; layernormalization1_ "
+      "2 0 3: 33.130032; float c1_ 3: 8.96; float c2_ 3: 1.37; instancenormalization2_ 3 0 "
+      "4: 59.150036; { batchnormalization0_(work_ + 0, x); layernormalization1_(work_ + "
+      "24, work_ + 0); instancenormalization2_(y, work_ + 24); 192 bytes, 0 in floats" },
     { "an LSTM", 0,
       "x : 3 1 2; w[1,8,2] ~ 1; r[1,8,2] ~ 1; b[1,16] ~ 1; y h = LSTM x w r b | "
       "hidden_size=2; -> y h",
       "void net(float *y0, float *y1, const float *x); y0  (3, 1, 1, 2) of float: 'y' y1  "
       "(1, 1, 2) of float: 'h' x  (3, 1, 2) of float: 'x' float w0_ 16: 1.7604687; float "
-      "r0_ 16: -6.7201562; float b0_ 8: 9.968125; lstm0_ 13 0 27; { lstm0_(y0, y1, x, "
-      "work_ + 0); 56 bytes, 0 in floats" },
+      "r0_ 16: -6.7201562; float b0_ 8: 9.968125; lstm0_ 13 0 27: 62.59; { lstm0_(y0, y1, "
+      "x, work_ + 0); 56 bytes, 0 in floats" },
     { "a GRU and an RNN", 0,
       "x : 3 1 2; w[1,6,2] ~ 1; r[1,6,2] ~ 1; y = GRU x w r | hidden_size=2 "
       "linear_before_reset=1; v[1,2,2] "
       "~ 1; q[1,2,2] ~ 1; z = RNN x v q | hidden_size=2; -> y z",
       "void net(float *y0, float *y1, const float *x); y0  (3, 1, 1, 2) of float: 'y' y1  "
       "(3, 1, 1, 2) of float: 'z' x  (3, 1, 2) of float: 'x' float w0_ 12: -0.33640625; "
-      "float r0_ 12: -5.73625; float b0_ 6: 0; float reset0_ 2: 0; gru0_ 13 0 20; float "
-      "w1_ 4: 1.1110937; float r1_ 4: 2.388125; float b1_ 2: 0; rnn1_ 7 0 13; { gru0_(y0, "
-      "x, work_ + 0); rnn1_(y1, x, work_ + 0); 48 bytes, 0 in floats" },
+      "float r0_ 12: -5.73625; float b0_ 6: 0; float reset0_ 2: 0; gru0_ 13 0 20: 57.67; "
+      "float w1_ 4: 1.1110937; float r1_ 4: 2.388125; float b1_ 2: 0; rnn1_ 7 0 13: 30.28; "
+      "{ gru0_(y0, x, work_ + 0); rnn1_(y1, x, work_ + 0); 48 bytes, 0 in floats" },
     { "moves", 0,
       "x : 2 3 4; t = Transpose x | perm=1,0,2; i[2]i = 2 0; g = Gather t i; f[3]i = 2 2 2; e[3]i "
       "= 1 1 2; c "
       "= Concat g g | axis=2; p[6]i = 0 1 0 0 0 1; d = Pad c p; -> d",
       "void net(float *y, const float *x); y  (2, 3, 9) of float: 'd' x  (2, 3, 4) of "
-      "float: 'x' transpose0_ 3 0 1; gather1_ 2 0 1; concat2_ 4 0 2; pad3_ 4 0 2; { "
-      "transpose0_(work_ + 0, x); gather1_(work_ + 32, work_ + 0); concat2_(work_ + 0, "
-      "work_ + 32, work_ + 32); pad3_(y, work_ + 0); 192 bytes, 0 in floats" },
+      "float: 'x' transpose0_ 3 0 1: 127.11; gather1_ 2 0 1: 162.3; concat2_ 4 0 2: "
+      "143.06; pad3_ 4 0 2: 388.65; { transpose0_(work_ + 0, x); gather1_(work_ + 32, "
+      "work_ + 0); concat2_(work_ + 0, work_ + 32, work_ + 32); pad3_(y, work_ + 0); 192 "
+      "bytes, 0 in floats" },
     { "Resize", 0,
       "x : 1 2 3 3; - = Identity x; s[4] = 1 1 2 2; r = Resize x - s | mode:linear; -> r",
       "void net(float *y, const float *x); y  (1, 2, 6, 6) of float: 'r' x  (1, 2, 3, 3) "
       "of float: 'x' uint8_t from3_1_ 12: 39.38; float weight3_1_ 12: 17.1925; uint8_t "
-      "from2_1_ 12: 39.38; float weight2_1_ 12: 17.1925; resize1_ 8 0 8; { resize1_(y, x, "
-      "work_ + 0); 432 bytes, 0 in floats" },
+      "from2_1_ 12: 39.38; float weight2_1_ 12: 17.1925; resize1_ 8 0 8: 229.67; { "
+      "resize1_(y, x, work_ + 0); 432 bytes, 0 in floats" },
     { "an operator that is not there", 0, "x : 2 2; y = Det x; -> y",
       "C file: node '' (Det): this operator is not available in C files" },
     { "a shape that depends on values", 0, "x : 4; y = NonZero x; -> y",
@@ -163,17 +168,18 @@ static const test_case cases[] = {
       "C file: 'y' is of type double, or empty: no argument of a C function" },
     { "an exponent by name", 0, "x : 4; p = 2; y = Pow x p; h = 0.5; z = Pow x h; -> y z",
       "void net(float *y0, float *y1, const float *x); y0  (4) of float: 'y' y1  (4) of "
-      "float: 'z' x  (4) of float: 'x' pow0_ 1 0 2; pow1_ 1 0 2; { pow0_(y0, x); pow1_(y1, "
-      "x); 0 bytes, 0 in floats" },
+      "float: 'z' x  (4) of float: 'x' pow0_ 1 0 2: 17.84; pow1_ 1 0 2: 10.79; { pow0_(y0, "
+      "x); pow1_(y1, x); 0 bytes, 0 in floats" },
 
     { "layers in 8 bits", 1, CONV "y = Relu c; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w5_ 12: -229.02; int32_t b5_ 4: "
       "7131.67; int32_t m5_ 4: 1.0484815e+10; uint8_t h5_ 4: 232.88; quantizelinear5_ 6 0 "
-      "7; int8_t w9_ 8: 583.54; int32_t b9_ 2: 0; int32_t m9_ 2: 3.9292157e+09; uint8_t "
-      "h9_ 2: 92.43; quantizelinear9_ 6 0 7; { quantizelinear5_(work_u8_ + 0, x, work_u8_ "
-      "+ 80); quantizelinear9_(y, work_u8_ + 0, work_u8_ + 80); 84 bytes, 0 in floats" },
+      "7: 1615.62; int8_t w9_ 8: 583.54; int32_t b9_ 2: 0; int32_t m9_ 2: 3.9292157e+09; "
+      "uint8_t h9_ 2: 92.43; quantizelinear9_ 6 0 7: 1768.03; { quantizelinear5_(work_u8_ "
+      "+ 0, x, work_u8_ + 80); quantizelinear9_(y, work_u8_ + 0, work_u8_ + 80); 84 bytes, "
+      "0 in floats" },
     { "lines by channel", 1,
       CONV
       "t[4,1,1] = 0.5 0.25 -0.5 0.1; u[4,1,1] = -1 -0.5 1 0.3; a = Sub c t; b = Relu a; d = Sub c "
@@ -183,11 +189,11 @@ static const test_case cases[] = {
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; int16_t t12_ 24: 765121.18; quantizelinear12_ 2 0 5; int8_t w16_ 8: 583.54; "
-      "int32_t b16_ 2: 0; int32_t m16_ 2: 4.3207155e+09; uint8_t h16_ 2: 92.43; "
-      "quantizelinear16_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear12_(work_u8_ + 0); quantizelinear16_(y, work_u8_ + 0, work_u8_ + 80); "
-      "84 bytes, 0 in floats" },
+      "7: 1986.12; int16_t t12_ 24: 765121.18; quantizelinear12_ 2 0 5: 1069.67; int8_t "
+      "w16_ 8: 583.54; int32_t b16_ 2: 0; int32_t m16_ 2: 4.3207155e+09; uint8_t h16_ 2: "
+      "92.43; quantizelinear16_ 6 0 7: 1842.13; { quantizelinear4_(work_u8_ + 0, x, "
+      "work_u8_ + 80); quantizelinear12_(work_u8_ + 0); quantizelinear16_(y, work_u8_ + 0, "
+      "work_u8_ + 80); 84 bytes, 0 in floats" },
     { "lines of four kinks", 1,
       CONV
       "t[4,1,1] = 0.5 0.25 -0.5 0.1; a = Sub c t; b = Relu a; d = Add c t; e = Relu d; f[4,1,1] = "
@@ -199,21 +205,21 @@ static const test_case cases[] = {
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; int16_t t18_ 40: 835035.75; quantizelinear18_ 2 0 7; int8_t w22_ 8: 583.54; "
-      "int32_t b22_ 2: 0; int32_t m22_ 2: 4.0152317e+09; uint8_t h22_ 2: 92.43; "
-      "quantizelinear22_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear18_(work_u8_ + 0); quantizelinear22_(y, work_u8_ + 0, work_u8_ + 80); "
-      "84 bytes, 0 in floats" },
+      "7: 1986.12; int16_t t18_ 40: 835035.75; quantizelinear18_ 2 0 7: 1297.37; int8_t "
+      "w22_ 8: 583.54; int32_t b22_ 2: 0; int32_t m22_ 2: 4.0152317e+09; uint8_t h22_ 2: "
+      "92.43; quantizelinear22_ 6 0 7: 1910.53; { quantizelinear4_(work_u8_ + 0, x, "
+      "work_u8_ + 80); quantizelinear18_(work_u8_ + 0); quantizelinear22_(y, work_u8_ + 0, "
+      "work_u8_ + 80); 84 bytes, 0 in floats" },
     { "lines with a slope of their own", 1, CONV "s[4,1,1] = 0.1 0.2 0.3 0.4; y = PRelu c s; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; int16_t t7_ 16: 515000.1; quantizelinear7_ 2 0 4; int8_t w11_ 8: 583.54; int32_t "
-      "b11_ 2: -15698.9; int32_t m11_ 2: 2.6747786e+09; uint8_t h11_ 2: 90.06; "
-      "quantizelinear11_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear7_(work_u8_ + 0); quantizelinear11_(y, work_u8_ + 0, work_u8_ + 80); "
-      "84 bytes, 0 in floats" },
+      "7: 1986.12; int16_t t7_ 16: 515000.1; quantizelinear7_ 2 0 4: 5120.94; int8_t w11_ "
+      "8: 583.54; int32_t b11_ 2: -15698.9; int32_t m11_ 2: 2.6747786e+09; uint8_t h11_ 2: "
+      "90.06; quantizelinear11_ 6 0 7: 1918.33; { quantizelinear4_(work_u8_ + 0, x, "
+      "work_u8_ + 80); quantizelinear7_(work_u8_ + 0); quantizelinear11_(y, work_u8_ + 0, "
+      "work_u8_ + 80); 84 bytes, 0 in floats" },
     { "lines whose slopes are far apart", 1,
       CONV
       "f[4,1,1] = 0.01 1 20 300; a = Relu c; b = Mul a f; t[4,1,1] = 1 2 3 4; y = Add b t; " LAST,
@@ -221,72 +227,74 @@ static const test_case cases[] = {
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; int16_t t9_ 16: 441301.4; quantizelinear9_ 2 0 4; int8_t w13_ 8: 583.54; int32_t "
-      "b13_ 2: 0; int32_t m13_ 2: 3.5734745e+09; uint8_t h13_ 2: 87.69; quantizelinear13_ "
-      "6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear9_(work_u8_ + 0); quantizelinear13_(y, work_u8_ + 0, work_u8_ + 80); "
-      "84 bytes, 0 in floats" },
+      "7: 1986.12; int16_t t9_ 16: 441301.4; quantizelinear9_ 2 0 4: 1059.57; int8_t w13_ "
+      "8: 583.54; int32_t b13_ 2: 0; int32_t m13_ 2: 3.5734745e+09; uint8_t h13_ 2: 87.69; "
+      "quantizelinear13_ 6 0 7: 1648.33; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + "
+      "80); quantizelinear9_(work_u8_ + 0); quantizelinear13_(y, work_u8_ + 0, work_u8_ + "
+      "80); 84 bytes, 0 in floats" },
     { "lines of one row", 1,
       "x : -1 4; u[4,4] ~ 1; h = MatMul x u; s[4] = 0.1 0.2 0.3 0.4; y = PRelu h s; "
       "w[4,2] ~ 1; o = MatMul y w; -> o",
       "void net(int32_t *y, const uint8_t *x); y  (1, 2) of int32_t: 'o' x  (1, 4) of "
       "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
       "- ZERO). There is no float here. int8_t w4_ 16: -247.9; int32_t b4_ 4: 33333.3; "
-      "int32_t m4_ 4: 1.0421266e+10; uint8_t h4_ 4: 236.36; quantizelinear4_ 2 0 3; "
-      "int16_t t7_ 16: 553142.14; quantizelinear7_ 1 0 4; int8_t w10_ 8: 547.31; int32_t "
-      "b10_ 2: -14562.86; int32_t m10_ 2: 3.2386484e+09; uint8_t h10_ 2: 72.47; matmul10_ "
-      "2 0 3; { quantizelinear4_(work_u8_ + 0, x); quantizelinear7_(work_u8_ + 0); "
-      "matmul10_(y, work_u8_ + 0); 4 bytes, 0 in floats" },
+      "int32_t m4_ 4: 1.0421266e+10; uint8_t h4_ 4: 236.36; quantizelinear4_ 2 0 3: "
+      "1502.17; int16_t t7_ 16: 553142.14; quantizelinear7_ 1 0 4: 18530.83; int8_t w10_ "
+      "8: 547.31; int32_t b10_ 2: -14562.86; int32_t m10_ 2: 3.2386484e+09; uint8_t h10_ "
+      "2: 72.47; matmul10_ 2 0 3: 459.71; { quantizelinear4_(work_u8_ + 0, x); "
+      "quantizelinear7_(work_u8_ + 0); matmul10_(y, work_u8_ + 0); 4 bytes, 0 in floats" },
     { "tables by channel", 1, CONV "f[4,1,1] = 1 2 3 4; m = Mul c f; y = Tanh m; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; uint8_t t8_ 1024: 351708.47; quantizelinear8_ 1 0 1; int8_t w12_ 8: 583.54; "
-      "int32_t b12_ 2: -28482.29; int32_t m12_ 2: 4.3004132e+09; uint8_t h12_ 2: 92.43; "
-      "quantizelinear12_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear8_(work_u8_ + 0); quantizelinear12_(y, work_u8_ + 0, work_u8_ + 80); "
-      "84 bytes, 0 in floats" },
+      "7: 1986.12; uint8_t t8_ 1024: 351708.47; quantizelinear8_ 1 0 1: 905.24; int8_t "
+      "w12_ 8: 583.54; int32_t b12_ 2: -28482.29; int32_t m12_ 2: 4.3004132e+09; uint8_t "
+      "h12_ 2: 92.43; quantizelinear12_ 6 0 7: 2074.51; { quantizelinear4_(work_u8_ + 0, "
+      "x, work_u8_ + 80); quantizelinear8_(work_u8_ + 0); quantizelinear12_(y, work_u8_ + "
+      "0, work_u8_ + 80); 84 bytes, 0 in floats" },
     { "a table", 1, CONV "y = Tanh c; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; uint8_t t7_ 256: 88470.95; quantizelinear7_ 1 0 1; int8_t w11_ 8: 583.54; "
-      "int32_t b11_ 2: -28706.56; int32_t m11_ 2: 4.4549538e+09; uint8_t h11_ 2: 92.43; "
-      "quantizelinear11_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear7_(work_u8_ + 0); quantizelinear11_(y, work_u8_ + 0, work_u8_ + 80); "
-      "84 bytes, 0 in floats" },
+      "7: 1986.12; uint8_t t7_ 256: 88470.95; quantizelinear7_ 1 0 1: 121.78; int8_t w11_ "
+      "8: 583.54; int32_t b11_ 2: -28706.56; int32_t m11_ 2: 4.4549538e+09; uint8_t h11_ "
+      "2: 92.43; quantizelinear11_ 6 0 7: 2067.7; { quantizelinear4_(work_u8_ + 0, x, "
+      "work_u8_ + 80); quantizelinear7_(work_u8_ + 0); quantizelinear11_(y, work_u8_ + 0, "
+      "work_u8_ + 80); 84 bytes, 0 in floats" },
     { "a sigmoid and a product", 1, CONV "s = Sigmoid c; y = Mul c s; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; uint8_t t7_ 256: 89788.8; quantizelinear7_ 1 0 1; quantizelinear10_ 3 0 3; "
-      "int8_t w14_ 8: 583.54; int32_t b14_ 2: -3812.59; int32_t m14_ 2: 4.3393519e+09; "
-      "uint8_t h14_ 2: 92.43; quantizelinear14_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, "
-      "work_u8_ + 80); quantizelinear7_(work_u8_ + 80, work_u8_ + 0); "
-      "quantizelinear10_(work_u8_ + 160, work_u8_ + 0, work_u8_ + 80); "
-      "quantizelinear14_(y, work_u8_ + 160, work_u8_ + 0); 240 bytes, 0 in floats" },
+      "7: 1986.12; uint8_t t7_ 256: 89788.8; quantizelinear7_ 1 0 1: 121.78; "
+      "quantizelinear10_ 3 0 3: 2.1286243e+09; int8_t w14_ 8: 583.54; int32_t b14_ 2: "
+      "-3812.59; int32_t m14_ 2: 4.3393519e+09; uint8_t h14_ 2: 92.43; quantizelinear14_ 6 "
+      "0 7: 1860.31; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
+      "quantizelinear7_(work_u8_ + 80, work_u8_ + 0); quantizelinear10_(work_u8_ + 160, "
+      "work_u8_ + 0, work_u8_ + 80); quantizelinear14_(y, work_u8_ + 160, work_u8_ + 0); "
+      "240 bytes, 0 in floats" },
     { "a table in place of both", 2, CONV "s = Sigmoid c; y = Mul c s; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; uint8_t t8_ 256: 46781.58; quantizelinear8_ 1 0 1; int8_t w12_ 8: 583.54; "
-      "int32_t b12_ 2: -3812.59; int32_t m12_ 2: 4.3393519e+09; uint8_t h12_ 2: 92.43; "
-      "quantizelinear12_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear8_(work_u8_ + 0); quantizelinear12_(y, work_u8_ + 0, work_u8_ + 80); "
-      "84 bytes, 0 in floats" },
+      "7: 1986.12; uint8_t t8_ 256: 46781.58; quantizelinear8_ 1 0 1: 123.52; int8_t w12_ "
+      "8: 583.54; int32_t b12_ 2: -3812.59; int32_t m12_ 2: 4.3393519e+09; uint8_t h12_ 2: "
+      "92.43; quantizelinear12_ 6 0 7: 1837.51; { quantizelinear4_(work_u8_ + 0, x, "
+      "work_u8_ + 80); quantizelinear8_(work_u8_ + 0); quantizelinear12_(y, work_u8_ + 0, "
+      "work_u8_ + 80); 84 bytes, 0 in floats" },
     { "a sum", 1, CONV "q[4,4,1,1] ~ 0.5; d = Conv c q; s = Add c d; y = Relu s; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; int8_t w8_ 16: 377.66; int32_t b8_ 4: -60671.18; int32_t m8_ 4: 9.965083e+09; "
-      "uint8_t h8_ 4: 239.47; quantizelinear8_ 6 0 7; quantizelinear12_ 3 0 3; int8_t w16_ "
-      "8: 583.54; int32_t b16_ 2: 0; int32_t m16_ 2: 3.8920359e+09; uint8_t h16_ 2: 92.43; "
-      "quantizelinear16_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
+      "7: 1986.12; int8_t w8_ 16: 377.66; int32_t b8_ 4: -60671.18; int32_t m8_ 4: "
+      "9.965083e+09; uint8_t h8_ 4: 239.47; quantizelinear8_ 6 0 7: 2083.73; "
+      "quantizelinear12_ 3 0 3: 3.8863988e+09; int8_t w16_ 8: 583.54; int32_t b16_ 2: 0; "
+      "int32_t m16_ 2: 3.8920359e+09; uint8_t h16_ 2: 92.43; quantizelinear16_ 6 0 7: "
+      "1847.83; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
       "quantizelinear8_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 160); "
       "quantizelinear12_(work_u8_ + 160, work_u8_ + 0, work_u8_ + 80); "
       "quantizelinear16_(y, work_u8_ + 160, work_u8_ + 0); 240 bytes, 0 in floats" },
@@ -295,11 +303,12 @@ static const test_case cases[] = {
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; int8_t w8_ 16: 377.66; int32_t b8_ 4: -60671.18; int32_t m8_ 4: 9.965083e+09; "
-      "uint8_t h8_ 4: 239.47; quantizelinear8_ 6 0 7; quantizelinear11_ 3 0 3; int8_t w15_ "
-      "8: 583.54; int32_t b15_ 2: -28706.56; int32_t m15_ 2: 3.6471791e+09; uint8_t h15_ "
-      "2: 88.69; quantizelinear15_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + "
-      "80); quantizelinear8_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 160); "
+      "7: 1986.12; int8_t w8_ 16: 377.66; int32_t b8_ 4: -60671.18; int32_t m8_ 4: "
+      "9.965083e+09; uint8_t h8_ 4: 239.47; quantizelinear8_ 6 0 7: 2083.73; "
+      "quantizelinear11_ 3 0 3: 3.4820348e+09; int8_t w15_ 8: 583.54; int32_t b15_ 2: "
+      "-28706.56; int32_t m15_ 2: 3.6471791e+09; uint8_t h15_ 2: 88.69; quantizelinear15_ "
+      "6 0 7: 2116.15; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
+      "quantizelinear8_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 160); "
       "quantizelinear11_(work_u8_ + 160, work_u8_ + 0, work_u8_ + 80); "
       "quantizelinear15_(y, work_u8_ + 160, work_u8_ + 0); 240 bytes, 0 in floats" },
     { "a product by channel", 1,
@@ -309,38 +318,38 @@ static const test_case cases[] = {
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; quantizelinear7_ 3 0 3; int8_t w11_ 16: 377.66; int32_t b11_ 4: -58407.33; "
-      "int32_t m11_ 4: 1.0665631e+10; uint8_t h11_ 4: 236.36; quantizelinear11_ 6 0 7; "
-      "uint8_t t14_ 256: 160701.67; quantizelinear14_ 1 0 1; quantizelinear17_ 3 0 3; "
-      "int8_t w21_ 8: 583.54; int32_t b21_ 2: -28706.56; int32_t m21_ 2: 3.1277643e+09; "
-      "uint8_t h21_ 2: 90.06; quantizelinear21_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, "
-      "work_u8_ + 80); quantizelinear7_(work_u8_ + 80, work_u8_ + 0); "
-      "quantizelinear11_(work_u8_ + 160, work_u8_ + 80, work_u8_ + 84); "
-      "quantizelinear14_(work_u8_ + 160); quantizelinear17_(work_u8_ + 80, work_u8_ + 0, "
-      "work_u8_ + 160); quantizelinear21_(y, work_u8_ + 80, work_u8_ + 0); 164 bytes, 0 in "
-      "floats" },
+      "7: 1986.12; quantizelinear7_ 3 0 3: 3.8697017e+09; int8_t w11_ 16: 377.66; int32_t "
+      "b11_ 4: -58407.33; int32_t m11_ 4: 1.0665631e+10; uint8_t h11_ 4: 236.36; "
+      "quantizelinear11_ 6 0 7: 1957.15; uint8_t t14_ 256: 160701.67; quantizelinear14_ 1 "
+      "0 1: 29.84; quantizelinear17_ 3 0 3: 4.2782493e+09; int8_t w21_ 8: 583.54; int32_t "
+      "b21_ 2: -28706.56; int32_t m21_ 2: 3.1277643e+09; uint8_t h21_ 2: 90.06; "
+      "quantizelinear21_ 6 0 7: 2178.85; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + "
+      "80); quantizelinear7_(work_u8_ + 80, work_u8_ + 0); quantizelinear11_(work_u8_ + "
+      "160, work_u8_ + 80, work_u8_ + 84); quantizelinear14_(work_u8_ + 160); "
+      "quantizelinear17_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 160); "
+      "quantizelinear21_(y, work_u8_ + 80, work_u8_ + 0); 164 bytes, 0 in floats" },
     { "means", 1, CONV "y = AveragePool c | kernel_shape=2,2 strides=2,2; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 2, 2) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; quantizelinear7_ 5 0 5; int8_t w11_ 8: 583.54; int32_t b11_ 2: -27809.48; "
-      "int32_t m11_ 2: 2.8913653e+09; uint8_t h11_ 2: 90.06; quantizelinear11_ 6 0 7; { "
-      "quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); quantizelinear7_(work_u8_ + 80, "
-      "work_u8_ + 0); quantizelinear11_(y, work_u8_ + 80, work_u8_ + 0); 96 bytes, 0 in "
-      "floats" },
+      "7: 1986.12; quantizelinear7_ 5 0 5: 5.3261525e+09; int8_t w11_ 8: 583.54; int32_t "
+      "b11_ 2: -27809.48; int32_t m11_ 2: 2.8913653e+09; uint8_t h11_ 2: 90.06; "
+      "quantizelinear11_ 6 0 7: 1996.49; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + "
+      "80); quantizelinear7_(work_u8_ + 80, work_u8_ + 0); quantizelinear11_(y, work_u8_ + "
+      "80, work_u8_ + 0); 96 bytes, 0 in floats" },
     { "means of windows with a border", 1,
       CONV "y = AveragePool c | kernel_shape=3,3 pads=1,1,1,1; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; uint8_t inside0_7_ 4: 15.55; uint8_t inside1_7_ 5: 22.62; int32_t m7_ 10: "
-      "4.4365889e+10; uint8_t h7_ 10: 823.5; quantizelinear7_ 5 2 8; int8_t w11_ 8: "
-      "583.54; int32_t b11_ 2: -31622.07; int32_t m11_ 2: 2.8005439e+09; uint8_t h11_ 2: "
-      "90.06; quantizelinear11_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear7_(work_u8_ + 80, work_u8_ + 0); quantizelinear11_(y, work_u8_ + 80, "
-      "work_u8_ + 0); 160 bytes, 0 in floats" },
+      "7: 1986.12; uint8_t inside0_7_ 4: 15.55; uint8_t inside1_7_ 5: 22.62; int32_t m7_ "
+      "10: 4.4365889e+10; uint8_t h7_ 10: 823.5; quantizelinear7_ 5 2 8: 1628.46; int8_t "
+      "w11_ 8: 583.54; int32_t b11_ 2: -31622.07; int32_t m11_ 2: 2.8005439e+09; uint8_t "
+      "h11_ 2: 90.06; quantizelinear11_ 6 0 7: 2090.32; { quantizelinear4_(work_u8_ + 0, "
+      "x, work_u8_ + 80); quantizelinear7_(work_u8_ + 80, work_u8_ + 0); "
+      "quantizelinear11_(y, work_u8_ + 80, work_u8_ + 0); 160 bytes, 0 in floats" },
     { "means of rows", 1,
       "x : -1 3 4; u[4,4] ~ 1; h = MatMul x u; m = ReduceMean h | axes=1 keepdims=0; "
       "w[4,2] ~ 1; o = MatMul m w; -> o",
@@ -350,10 +359,11 @@ static const test_case cases[] = {
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; maxpool6_ 5 1 7; int8_t w11_ 8: 583.54; int32_t b11_ 2: -30052.18; int32_t m11_ "
-      "2: 4.1876176e+09; uint8_t h11_ 2: 90.06; quantizelinear11_ 6 0 7; { "
-      "quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); maxpool6_(work_u8_ + 80, work_u8_ "
-      "+ 0); quantizelinear11_(y, work_u8_ + 80, work_u8_ + 0); 128 bytes, 0 in floats" },
+      "7: 1986.12; maxpool6_ 5 1 7: 178.59; int8_t w11_ 8: 583.54; int32_t b11_ 2: "
+      "-30052.18; int32_t m11_ 2: 4.1876176e+09; uint8_t h11_ 2: 90.06; quantizelinear11_ "
+      "6 0 7: 1996.01; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
+      "maxpool6_(work_u8_ + 80, work_u8_ + 0); quantizelinear11_(y, work_u8_ + 80, "
+      "work_u8_ + 0); 128 bytes, 0 in floats" },
     { "values that are joined and moved", 1,
       CONV
       "q[4,4,1,1] ~ 0.5; d = Conv c q; j = Concat c d | axis=1; t = Transpose j | perm=0,2,3,1; "
@@ -362,11 +372,12 @@ static const test_case cases[] = {
       "void net(int32_t *y, const uint8_t *x); y  (1, 2) of int32_t: 'o' x  (1, 3, 4, 5) "
       "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
       "(q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: 7131.67; "
-      "int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 7; int8_t "
-      "w8_ 16: 377.66; int32_t b8_ 4: -60671.18; int32_t m8_ 4: 1.1161166e+10; uint8_t h8_ "
-      "4: 242.58; quantizelinear8_ 6 0 7; concat10_ 2 0 2; transpose13_ 2 0 1; int8_t w20_ "
-      "320: 2367.25; int32_t b20_ 2: -60932.48; int32_t m20_ 2: 2.5447681e+09; uint8_t "
-      "h20_ 2: 71.1; matmul20_ 2 0 3; { quantizelinear4_(work_u8_ + 160, x, work_u8_ + 0); "
+      "int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 7: "
+      "1986.12; int8_t w8_ 16: 377.66; int32_t b8_ 4: -60671.18; int32_t m8_ 4: "
+      "1.1161166e+10; uint8_t h8_ 4: 242.58; quantizelinear8_ 6 0 7: 2060.93; concat10_ 2 "
+      "0 2: 420.08; transpose13_ 2 0 1: 153.5; int8_t w20_ 320: 2367.25; int32_t b20_ 2: "
+      "-60932.48; int32_t m20_ 2: 2.5447681e+09; uint8_t h20_ 2: 71.1; matmul20_ 2 0 3: "
+      "740.81; { quantizelinear4_(work_u8_ + 160, x, work_u8_ + 0); "
       "quantizelinear8_(work_u8_ + 240, work_u8_ + 160, work_u8_ + 0); concat10_(work_u8_ "
       "+ 0, work_u8_ + 160, work_u8_ + 240); transpose13_(work_u8_ + 160, work_u8_ + 0); "
       "matmul20_(y, work_u8_ + 160); 320 bytes, 0 in floats" },
@@ -378,65 +389,66 @@ static const test_case cases[] = {
       "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
       "(q - ZERO). Computed in floats: Softmax, QuantizeLinear int8_t w4_ 16: -247.9; "
       "int32_t b4_ 4: 41750.8; int32_t m4_ 4: 9.7719771e+09; uint8_t h4_ 4: 237.36; "
-      "quantizelinear4_ 2 0 3; int8_t w8_ 16: -315.14; int32_t b8_ 4: -21071.32; int32_t "
-      "m8_ 4: 8.1225936e+09; uint8_t h8_ 4: 237.36; quantizelinear8_ 2 0 3; transpose10_ 2 "
-      "0 1; matmul13_ 4 0 4; softmax14_ 1 0 2; quantizelinear15_ 1 0 2; quantizelinear18_ "
-      "4 0 4; int8_t w21_ 8: 547.31; int32_t b21_ 2: -29125.72; int32_t m21_ 2: "
-      "3.2386484e+09; uint8_t h21_ 2: 72.47; matmul21_ 2 0 3; { quantizelinear4_(work_u8_ "
-      "+ 0, x); quantizelinear8_(work_u8_ + 12, x); transpose10_(work_u8_ + 24, work_u8_ + "
-      "12); matmul13_(work_ + 0, work_u8_ + 0, work_u8_ + 24); softmax14_(work_ + 9, work_ "
-      "+ 0); quantizelinear15_(work_u8_ + 24, work_ + 9); quantizelinear18_(work_u8_ + 12, "
+      "quantizelinear4_ 2 0 3: 1496.47; int8_t w8_ 16: -315.14; int32_t b8_ 4: -21071.32; "
+      "int32_t m8_ 4: 8.1225936e+09; uint8_t h8_ 4: 237.36; quantizelinear8_ 2 0 3: "
+      "1499.39; transpose10_ 2 0 1: 49.34; matmul13_ 4 0 4: 1088.9128; softmax14_ 1 0 2: "
+      "8.22; quantizelinear15_ 1 0 2: 591.68392; quantizelinear18_ 4 0 4: 6.2036972e+09; "
+      "int8_t w21_ 8: 547.31; int32_t b21_ 2: -29125.72; int32_t m21_ 2: 3.2386484e+09; "
+      "uint8_t h21_ 2: 72.47; matmul21_ 2 0 3: 601.54; { quantizelinear4_(work_u8_ + 0, "
+      "x); quantizelinear8_(work_u8_ + 12, x); transpose10_(work_u8_ + 24, work_u8_ + 12); "
+      "matmul13_(work_ + 0, work_u8_ + 0, work_u8_ + 24); softmax14_(work_ + 9, work_ + "
+      "0); quantizelinear15_(work_u8_ + 24, work_ + 9); quantizelinear18_(work_u8_ + 12, "
       "work_u8_ + 24, work_u8_ + 0); matmul21_(y, work_u8_ + 12); 108 bytes, 2 in floats" },
     { "a depthwise layer", 1, CONV "d[4,1,3,3] ~ 0.5; y = Conv c d | group=4 pads=1,1,1,1; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; int8_t w8_ 36: 1675.9; int32_t b8_ 4: -176180.52; int32_t m8_ 4: 1.1918046e+10; "
-      "uint8_t h8_ 4: 242.58; quantizelinear8_ 7 0 7; int8_t w12_ 8: 583.54; int32_t b12_ "
-      "2: -33640.5; int32_t m12_ 2: 3.9758096e+09; uint8_t h12_ 2: 90.06; "
-      "quantizelinear12_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear8_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 160); quantizelinear12_(y, "
-      "work_u8_ + 80, work_u8_ + 0); 169 bytes, 0 in floats" },
+      "7: 1986.12; int8_t w8_ 36: 1675.9; int32_t b8_ 4: -176180.52; int32_t m8_ 4: "
+      "1.1918046e+10; uint8_t h8_ 4: 242.58; quantizelinear8_ 7 0 7: 2185.06; int8_t w12_ "
+      "8: 583.54; int32_t b12_ 2: -33640.5; int32_t m12_ 2: 3.9758096e+09; uint8_t h12_ 2: "
+      "90.06; quantizelinear12_ 6 0 7: 2140.18; { quantizelinear4_(work_u8_ + 0, x, "
+      "work_u8_ + 80); quantizelinear8_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 160); "
+      "quantizelinear12_(y, work_u8_ + 80, work_u8_ + 0); 169 bytes, 0 in floats" },
     { "groups in 8 bits", 1, CONV "d[4,2,2,2] ~ 0.5; y = Conv c d | group=2 strides=2,1; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 2, 4) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; int8_t w8_ 32: 1193.45; int32_t b8_ 4: -102806.14; int32_t m8_ 4: 8.5181957e+09; "
-      "uint8_t h8_ 4: 237.73; quantizelinear8_ 7 0 7; int8_t w12_ 8: 583.54; int32_t b12_ "
-      "2: -28258.02; int32_t m12_ 2: 3.7378775e+09; uint8_t h12_ 2: 90.06; "
-      "quantizelinear12_ 6 0 7; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); "
-      "quantizelinear8_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 112); quantizelinear12_(y, "
-      "work_u8_ + 80, work_u8_ + 0); 120 bytes, 0 in floats" },
+      "7: 1986.12; int8_t w8_ 32: 1193.45; int32_t b8_ 4: -102806.14; int32_t m8_ 4: "
+      "8.5181957e+09; uint8_t h8_ 4: 237.73; quantizelinear8_ 7 0 7: 2053.42; int8_t w12_ "
+      "8: 583.54; int32_t b12_ 2: -28258.02; int32_t m12_ 2: 3.7378775e+09; uint8_t h12_ "
+      "2: 90.06; quantizelinear12_ 6 0 7: 2045.05; { quantizelinear4_(work_u8_ + 0, x, "
+      "work_u8_ + 80); quantizelinear8_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 112); "
+      "quantizelinear12_(y, work_u8_ + 80, work_u8_ + 0); 120 bytes, 0 in floats" },
     { "a transposed layer", 1, CONV "d[4,4,2,2] ~ 0.5; y = ConvTranspose c d | strides=2,2; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 8, 10) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
       "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
-      "7; int8_t w8_ 64: 2307.11; int32_t b8_ 4: 0; int32_t m8_ 4: 8.4428955e+09; uint8_t "
-      "h8_ 4: 237.73; quantizelinear8_ 6 2 7; int8_t w12_ 8: 583.54; int32_t b12_ 2: "
-      "-25566.78; int32_t m12_ 2: 4.010294e+09; uint8_t h12_ 2: 87.69; quantizelinear12_ 6 "
-      "0 7; { quantizelinear4_(work_u8_ + 320, x, work_u8_ + 0); quantizelinear8_(work_u8_ "
-      "+ 0, work_u8_ + 320); quantizelinear12_(y, work_u8_ + 0, work_u8_ + 320); 400 "
-      "bytes, 0 in floats" },
+      "7: 1986.12; int8_t w8_ 64: 2307.11; int32_t b8_ 4: 0; int32_t m8_ 4: 8.4428955e+09; "
+      "uint8_t h8_ 4: 237.73; quantizelinear8_ 6 2 7: 1979.87; int8_t w12_ 8: 583.54; "
+      "int32_t b12_ 2: -25566.78; int32_t m12_ 2: 4.010294e+09; uint8_t h12_ 2: 87.69; "
+      "quantizelinear12_ 6 0 7: 2206.3; { quantizelinear4_(work_u8_ + 320, x, work_u8_ + "
+      "0); quantizelinear8_(work_u8_ + 0, work_u8_ + 320); quantizelinear12_(y, work_u8_ + "
+      "0, work_u8_ + 320); 400 bytes, 0 in floats" },
     { "nodes in floats", 1,
       CONV "n = LayerNormalization c t | axis=-1; t[5] = 1 1 1 2 2; q[4,4,1,1] ~ 0.5; y = "
            "Conv n q; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
       "SCALE * (q - ZERO). Computed in floats: LayerNormalization, QuantizeLinear "
-      "floats_u8_ 1 0 1; int8_t w4_ 12: -229.02; int32_t b4_ 4: 7131.67; int32_t m4_ 4: "
-      "9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 7; float c1_ 5: 13.29; "
-      "layernormalization6_ 2 0 3; quantizelinear7_ 1 0 2; int8_t w11_ 16: 377.66; int32_t "
-      "b11_ 4: -56596.25; int32_t m11_ 4: 1.0169212e+10; uint8_t h11_ 4: 240.84; "
-      "quantizelinear11_ 6 0 7; int8_t w15_ 8: 583.54; int32_t b15_ 2: -27360.94; int32_t "
-      "m15_ 2: 3.6954377e+09; uint8_t h15_ 2: 86.32; quantizelinear15_ 6 0 7; { "
-      "quantizelinear4_(work_u8_ + 0, x, work_u8_ + 80); floats_u8_(work_ + 80, work_u8_ + "
-      "0, 80, 134, 0.0335219279f); layernormalization6_(work_ + 0, work_ + 80); "
-      "quantizelinear7_(work_u8_ + 0, work_ + 0); quantizelinear11_(work_u8_ + 80, "
-      "work_u8_ + 0, work_u8_ + 160); quantizelinear15_(y, work_u8_ + 80, work_u8_ + 0); "
-      "804 bytes, 2 in floats" },
+      "floats_u8_ 1 0 1: 0; int8_t w4_ 12: -229.02; int32_t b4_ 4: 7131.67; int32_t m4_ 4: "
+      "9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 7: 1986.12; float c1_ 5: "
+      "13.29; layernormalization6_ 2 0 3: 39.650032; quantizelinear7_ 1 0 2: 912.7704; "
+      "int8_t w11_ 16: 377.66; int32_t b11_ 4: -56596.25; int32_t m11_ 4: 1.0169212e+10; "
+      "uint8_t h11_ 4: 240.84; quantizelinear11_ 6 0 7: 2045.27; int8_t w15_ 8: 583.54; "
+      "int32_t b15_ 2: -27360.94; int32_t m15_ 2: 3.6954377e+09; uint8_t h15_ 2: 86.32; "
+      "quantizelinear15_ 6 0 7: 2094.31; { quantizelinear4_(work_u8_ + 0, x, work_u8_ + "
+      "80); floats_u8_(work_ + 80, work_u8_ + 0, 80, 134, 0.0335219279f); "
+      "layernormalization6_(work_ + 0, work_ + 80); quantizelinear7_(work_u8_ + 0, work_ + "
+      "0); quantizelinear11_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 160); "
+      "quantizelinear15_(y, work_u8_ + 80, work_u8_ + 0); 804 bytes, 2 in floats" },
     { "no layer of 8 bits", 1, "x : 2 3; y = Relu x; -> y",
       "C file: no value is quantized: expected QuantizeLinear and DequantizeLinear" },
 };
@@ -470,11 +482,9 @@ static void add_head(const char *text)
     }
 }
 
-/* A sum of the numbers up to "};", each with another weight. */
-static void add_numbers(const char *text)
+/* Adds up the numbers of a text, each with another weight. Returns how many there are. */
+static size_t add_up(const char *text, const char *end, double *sum)
 {
-    const char *end = strstr(text, "};");
-    double sum = 0;
     size_t count = 0;
     while (text < end) {
         char *next;
@@ -483,24 +493,34 @@ static void add_numbers(const char *text)
             text++;
             continue;
         }
-        sum += x * (1 + 0.37 * (double)(count++ % 11));
+        *sum += x * (1 + 0.37 * (double)(count++ % 11));
         text = next;
     }
+    return count;
+}
+
+/* The numbers of a constant, up to "};". */
+static void add_numbers(const char *text)
+{
+    double sum = 0;
+    const size_t count = add_up(text, strstr(text, "};"), &sum);
     add("%lu: %.8g; ", (unsigned long)count, sum);
 }
 
-/* Counts in a function, up to its end, the loops, conditions and statements. */
+/* Counts in a function, up to its end, the loops, conditions and statements; and its numbers. */
 static void add_function(const char *text)
 {
-    const char *line;
+    const char *line, *begin = text;
     size_t n;
+    double sum = 0;
     int loops = 0, conditions = 0, statements = 0;
     while (next_line(&text, &line, &n) && *line != '}') {
         loops += strstr(line, "for (") && strstr(line, "for (") < line + n;
         conditions += strstr(line, "if (") && strstr(line, "if (") < line + n;
         statements += n && line[n - 1] == ';';
     }
-    add(" %d %d %d; ", loops, conditions, statements);
+    add_up(begin, line, &sum);
+    add(" %d %d %d: %.8g; ", loops, conditions, statements, sum);
 }
 
 /* The constants and functions behind the helpers, which have names without a number, and the calls

@@ -36,6 +36,37 @@ static const test_case cases[] = {
       "x 0.02732 from 120; u_quantized -854.7 of 16 at 0.0417 of 4; MatMul x_dequantized "
       "u_dequantized > h; Relu h > y_float; y_float 0.01619; w_quantized 728.24 of 8 at "
       "0.01309 of 2; MatMul y w_dequantized > o; 6 for 8 bits. apart 0.225" },
+    { "percentiles of inputs that grow", "ranges=1 outliers=0.02 grow=7",
+      HEAD LAYER "y = Relu h; " LAST,
+      "2 layers, 2 values, 24 bytes, opset 13. h layer; y clamp; o layer. progress 2 of 3. "
+      "x 1.014 from 104; u_quantized -854.7 of 16 at 0.0417 of 4; MatMul x_dequantized "
+      "u_dequantized > h; Relu h > y_float; y_float 0.5304; w_quantized 728.24 of 8 at "
+      "0.01309 of 2; MatMul y w_dequantized > o; 6 for 8 bits. apart 0.145" },
+    { "least squares of inputs that grow", "ranges=2 grow=7 inputs=100",
+      HEAD LAYER "y = Relu h; " LAST,
+      "2 layers, 2 values, 24 bytes, opset 13. h layer; y clamp; o layer. progress 2 of 3. "
+      "x 1.45 from 119; u_quantized -854.7 of 16 at 0.0417 of 4; MatMul x_dequantized "
+      "u_dequantized > h; Relu h > y_float; y_float 1.035; w_quantized 728.24 of 8 at "
+      "0.01309 of 2; MatMul y w_dequantized > o; 6 for 8 bits. apart 0.27" },
+    { "least squares of inputs that shrink", "ranges=2 grow=0.1", HEAD LAYER "y = Tanh h; " LAST,
+      "2 layers, 3 values, 24 bytes, opset 13. h layer; y unit; o layer. progress 2 of 3. "
+      "x 0.02173 from 127; u_quantized -854.7 of 16 at 0.0417 of 4; MatMul x_dequantized "
+      "u_dequantized > h_float; h_float 0.03015 from 125; Tanh h > y_float; y_float "
+      "0.007836 from 127; w_quantized 728.24 of 8 at 0.01309 of 2; MatMul y w_dequantized "
+      "> o; 8 for 8 bits. apart 0.0407" },
+    { "three layers by the Gram matrix", "rounding=2 ranges=2 inputs=60",
+      HEAD LAYER
+      "y = Relu h; v[4,6] ~ 1; m = MatMul y v; f[6] = 1 2 3 4 5 6; a = Add m f; z = Relu a; "
+      "w[6,2] ~ 1; "
+      "o = MatMul z w; n = MatMul z w; -> o n",
+      "4 layers, 3 values, 64 bytes, opset 13. h layer; y clamp; m layer; a part in "
+      "floats; z clamp; o layer; n layer. progress 6 of 7. x 0.0296 from 119; u_quantized "
+      "-854.7 of 16 at 0.0417 of 4; MatMul x_dequantized u_dequantized > h; Relu h > "
+      "y_float; y_float 0.02113; v_quantized -290.98 of 24 at 0.07654 of 6; MatMul y "
+      "v_dequantized > m; Add m f_corrected > a; Relu a > z_float; z_float 0.03376; "
+      "w_quantized 72.56 of 12 at 0.01427 of 2; MatMul z w_dequantized > o; w_quantized_1 "
+      "72.56 of 12 at 0.01427 of 2; MatMul z w_dequantized_4 > n; 10 for 8 bits. apart "
+      "0.0302" },
     { "biases are corrected", "rounding=1",
       HEAD "u[4,4] ~ 1; a[4] = 1 2 3 4; h = Gemm x u a; y = Relu h; " LAST,
       "2 layers, 2 values, 24 bytes, opset 13. h layer; y clamp; o layer. progress 2 of 3. "
@@ -366,6 +397,7 @@ typedef struct {
     onnx_int8_options o;
     onnx_int8_recipe how;
     int64_t batch;
+    double grow; /* each batch is so many times as large as the one before */
     int opset, coarse, equal, stop;
     unsigned char leave[64];
     double done, total; /* of the last call of progress */
@@ -398,6 +430,7 @@ static void wanted_of(const test_case *c, wanted *w)
     w->how.whole_gates = (int)option(c->options, "whole", 0);
     w->how.leave = w->leave;
     w->batch = (int64_t)option(c->options, "inputs", 8);
+    w->grow = option(c->options, "grow", 1);
     w->opset = (int)option(c->options, "opset", 13);
     w->coarse = (int)option(c->options, "coarse", 0);
     w->equal = (int)option(c->options, "equal", 0);
@@ -412,6 +445,8 @@ static int add_inputs(onnx_int8 *q, const onnx_graph *g, const wanted *w)
     for (size_t b = 0; b < BATCHES && !failed; b++) {
         onnx_tensor *x = input_of(q->run, g, 0, w->batch, b);
         const onnx_tensor *in[1] = { x };
+        for (size_t i = 0; i < x->count; i++)
+            ((float *)x->data)[i] *= (float)pow(w->grow, (double)b);
         failed = onnx_int8_add(q, in);
         onnx_tensor_free(x);
     }
