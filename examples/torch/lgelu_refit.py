@@ -850,7 +850,7 @@ def _trained(model):
 _CHECKS, _WARM = 20, 50                     # measurements on what is held out; steps in which the rate rises, at most a twentieth of all
 _LEAST_RATE, _RATE = 3e-4, 3e-3              # of those that are chosen: outputs change in _STEPS_TO steps by as much as they differ from
 _STEPS_TO = 30                              # those of the original before the first one
-_INNER = 60                                 # the weight of what the gates read in a step; 1 on what is held out
+_INNER = 60                                 # the weight of what the gates read in the first step, falling as the rate; 1 on what is held out
 _LEARN, _ADDS, _ROWS = 32, 4, 512           # batches read before the first step; steps between two readings; rows of a reading, at most
 _MOST, _DAMPING = 1536, 0.01                # inputs of a whitened matrix, at most; what is added to the diagonal of their moments
 _KEEP, _KEEP_NORM, _KEEP_ROWS = 0.9, 0.98, 0.97     # what stays of gradients and norms in a step, of moments in a reading
@@ -1007,12 +1007,13 @@ class _Distillation:
         while len(order) < steps: order += torch.randperm(self.used, generator=random).tolist()
         return order[:steps]
 
-    def gradients(self, batch, reads):
-        """Sets the gradients of the loss of a batch, those of the moves, too. reads: the moments change."""
+    def gradients(self, batch, inner, reads):
+        """Sets the gradients of the loss of a batch, those of the moves, too. inner: the weight of what the gates read. reads: the
+        moments change."""
         for p in self.weights: p.grad = None
         with torch.enable_grad(), self.reading() if reads else contextlib.nullcontext():
             outputs, inside = self.losses(self.on_device(batch))
-            (outputs + _INNER * inside).backward()
+            (outputs + inner * inside).backward()
         for p, _, scale, move in self.rest: move.grad = None if p.grad is None else p.grad * scale
 
     @torch.no_grad()
@@ -1033,8 +1034,9 @@ class _Distillation:
         best, at, checks = state(), 0, {(k + 1) * steps // _CHECKS for k in range(_CHECKS)}
         warm = max(1, min(_WARM, steps / 20))
         for step, k in enumerate(self.order(steps, seed)):
-            rate = lr * min((step + 1) / warm, 1) * 0.5 * (1 + math.cos(math.pi * step / steps))
-            self.gradients(self.batches[k] if self.augment is None else self.augmented(k), step % _ADDS == 0)
+            left = 0.5 * (1 + math.cos(math.pi * step / steps))
+            rate = lr * min((step + 1) / warm, 1) * left
+            self.gradients(self.batches[k] if self.augment is None else self.augmented(k), _INNER * left, step % _ADDS == 0)
             if optimizer:
                 optimizer.param_groups[0]["lr"] = rate
                 optimizer.step()

@@ -98,6 +98,7 @@ typedef struct {
     onnx_graph *graph[2];
     onnx_distil *d;
     double first, last; /* losses of the first and the last step */
+    double inner;       /* that of inner values in the last one */
 } run;
 
 static void run_end(run *r)
@@ -161,10 +162,28 @@ static int run_steps(run *r, size_t slots, size_t from, size_t to)
         }
         onnx_distil_update(r->d, 0.01);
         r->last = (loss.outputs + loss.inner) / 4;
+        r->inner = loss.inner / 4;
         if (!step)
             r->first = r->last;
     }
     return 0;
+}
+
+/* A weight counts from the next pass on: larger, the inner values come nearer. */
+static void check_weight(void)
+{
+    static const double weight[] = { 0, 1, 60 };
+    double inner[3] = { 0, 0, 0 };
+    for (int k = 0; k < 3; k++) {
+        run r = run_begin(SQUARES, 1, NULL);
+        onnx_distil_weigh(r.d, weight[k]);
+        if (!run_steps(&r, 1, 0, 100))
+            inner[k] = r.inner;
+        run_end(&r);
+    }
+    check(inner[2] > 0 && inner[2] < inner[1] && inner[1] < inner[0],
+          "the more inner values weigh, the nearer they come", "%g, %g, %g with weights 0, 1, 60",
+          inner[0], inner[1], inner[2]);
 }
 
 /* The state as bytes. */
@@ -615,6 +634,7 @@ int main(void)
         check_labels((kind)k);
     check_wrong_labels();
     check_map();
+    check_weight();
     check_first_step();
     return check_end();
 }

@@ -389,7 +389,8 @@ void conversion_keep_nearest(conversion *c, int first);
 
 /* ---- training (reluize_distil.c) ---- */
 
-/* The weight of inner values in the loss of training; states are compared with a weight of 1. */
+/* The weight of inner values in the loss of the first step, which falls as the rate does; states
+   are compared with a weight of 1. */
 #define DISTIL_INNER 60.0
 
 /* Trains the way that is written towards the original, and adds the result. */

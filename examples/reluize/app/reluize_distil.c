@@ -351,15 +351,18 @@ static double distil_rate(const distil_run *r)
     return rate < DISTIL_RATE ? rate : DISTIL_RATE;
 }
 
-/* The rate of a step: rises at first, then falls to 0 as a cosine. */
+/* Falls from 1 to 0 over a run as a cosine: the rate, and with it the weight of inner values, which
+   lead while steps are large, so that the outputs decide in the end. */
+static double run_left(double part) { return 0.5 * (1 + cos(3.141592653589793 * part)); }
+
+/* The rate of a step: rises at first, then falls. */
 static double run_rate(const distil_run *r, double part)
 {
     const double least = r->p.terms.steps ? (double)r->p.terms.steps / 20 : DISTIL_WARM;
     const double warm = least < DISTIL_WARM ? least : DISTIL_WARM;
     const double at = (double)r->p.step + 1;
     const double rise = warm > at ? at / warm : 1;
-    return (option.epochs ? option.rate : distil_rate(r)) * rise * 0.5
-           * (1 + cos(3.141592653589793 * part));
+    return (option.epochs ? option.rate : distil_rate(r)) * rise * run_left(part);
 }
 
 /* Learns what the matrices read from training samples, before the first step. */
@@ -385,6 +388,7 @@ static int one_step(distil_run *r)
     onnx_distil_loss loss;
     size_t i, k;
     memset(&loss, 0, sizeof loss);
+    onnx_distil_weigh(r->d, DISTIL_INNER * run_left(part));
     onnx_distil_begin_step(r->d);
     for (i = 0; i < DISTIL_RUNS; i += r->slots) {
         const size_t count = DISTIL_RUNS - i < r->slots ? DISTIL_RUNS - i : r->slots;
@@ -605,7 +609,7 @@ static int open_run(distil_run *r)
     list_maps(r, r->from);
     o.map = r->map;
     o.maps = r->maps;
-    memcpy(r->p.terms.mark, option.epochs ? "labels 3" : "reluize3", sizeof r->p.terms.mark);
+    memcpy(r->p.terms.mark, option.epochs ? "labels 3" : "reluize4", sizeof r->p.terms.mark);
     r->p.terms.seed = option.seed;
     r->p.random = (uint64_t)option.seed;
     r->p.terms.steps = option.steps;

@@ -508,6 +508,8 @@ void onnx_distil_end(onnx_distil *d)
 
 const char *onnx_distil_message(const onnx_distil *d) { return d->message; }
 
+void onnx_distil_weigh(onnx_distil *d, double inner) { d->options.inner = inner; }
+
 onnx_run *onnx_distil_run(const onnx_distil *d, size_t slot) { return d->slot[slot].original_run; }
 
 size_t onnx_distil_elements(const onnx_distil *d) { return d->count; }

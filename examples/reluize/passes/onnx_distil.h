@@ -101,6 +101,9 @@ size_t onnx_distil_elements(const onnx_distil *d);
 size_t onnx_distil_targets(const onnx_distil *d);
 int onnx_distil_ended(const onnx_distil *d, int k);
 
+/* Changes options.inner from the next pass on. */
+void onnx_distil_weigh(onnx_distil *d, double inner);
+
 /* Gives a slot its input: in[k] for original->top.input[k]. Takes the tensors over. Returns 0 or
    -1. */
 int onnx_distil_set(onnx_distil *d, size_t slot, onnx_tensor *const *in);
