@@ -245,16 +245,20 @@ class Coverage:
         return bool(before) and counts[str(max(before))] > 0
 
 
-def is_same(path, source, mutant):
+def object_of(path, text):
+    """The object code of a text in place of a file."""
+    alone = "%s/alone/%s" % (FOLDER, name_of(path))
+    mutate.write(alone + ".c", text)
+    subprocess.run([*mutate.COMPILER, *FLAGS, "-O2", *INCLUDE, "-c", alone + ".c", "-o", alone + ".o"])
+    with open(alone + ".o", "rb") as f:
+        return f.read()
+
+
+def is_same(path, source, mutant, originals={}):
     """Whether a mutant compiles to the object code of the original."""
-    objects = []
-    for text in (source, mutant.of(source)):
-        mutate.write("%s/alone/%s.c" % (FOLDER, name_of(path)), text)
-        output = "%s/alone/%s.o" % (FOLDER, name_of(path))
-        subprocess.run([*mutate.COMPILER, *FLAGS, "-O2", *INCLUDE, "-c", "%s/alone/%s.c" % (FOLDER, name_of(path)), "-o", output])
-        with open(output, "rb") as f:
-            objects.append(f.read())
-    return objects[0] == objects[1]
+    if path not in originals:
+        originals[path] = object_of(path, source)
+    return object_of(path, mutant.of(source)) == originals[path]
 
 
 def run_test(test, limit, number, file=None, parts=PARTS, flags=()):
@@ -426,7 +430,7 @@ def main():
                 return "caught", "%s: %s" % (test.name, why)
         if dear and not opened:
             return "open", ""
-        if is_same(path, sources[path], m):
+        if not are_chosen() and is_same(path, sources[path], m):
             return "same", ""
         if not tests:
             return "survived", "no test reaches it"
