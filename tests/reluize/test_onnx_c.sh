@@ -5,7 +5,7 @@
 # one step of the last grid, counted, and not at all where all biases are integers, too; files of floats have the same bits on
 # AArch64 and 32-bit ARM, under emulation; and the program onnx_c refuses what it cannot write with a line, and writes nothing then.
 # RANDOM_GRAPHS=N: N graphs for each compiler (100). COMPILERS='tcc gcc': no others. ONLY='gcc -O2': only the runs of that name.
-# SEED=N: other graphs. STAGE=NAME: only one part: 'random', a family such as 'Conv', 'integers', 'integers rows', 'processors', or 'forms'.
+# SEED=N: other graphs. STAGE=NAME: only one part: 'small', 'random', a family such as 'Conv', 'integers', 'integers rows', 'processors', or 'forms'.
 CC=${CC:-cc}
 out=build/onnx_c
 rm -rf $out
@@ -18,6 +18,16 @@ include=$(for f in common reluize/onnx reluize/ops reluize/passes; do echo -I../
 $CC -std=c99 -O1 $WARNINGS $include tools/onnx_c_random.c $parts $library -ldl -o $out/onnx_c_random || exit 1
 $CC -std=c99 -O1 $include $(built $reluize/app/onnx_c_main.c $reluize/app/onnx_program.c) $parts $library -o $out/onnx_c || exit 1
 $CC -std=c99 -O1 $include $(built $reluize/app/onnx_run_main.c $reluize/app/onnx_program.c) $parts $library -o $out/onnx_run || exit 1
+
+# the graphs of test_onnx_c_nets, in floats and in 8 bits
+if stage small && command -v tcc > /dev/null; then
+    $CC -std=c99 -O1 $WARNINGS $include reluize/test_onnx_c_nets.c $(built $reluize/ops/*.c $reluize/passes/*.c $reluize/onnx/onnx_graph.c) $library \
+        -o $out/nets && $out/nets $out/floats $out/bytes || exit 1
+    $out/onnx_c_random $out/floats $out/files tcc -shared -fPIC > $out/found 2>&1
+    verdict $? "C files of small graphs: $(tail -n 1 $out/found)" "$(grep -v REFUSED $out/found | head -n 1)"
+    $out/onnx_c_random --integers 1 $out/bytes $out/files tcc -shared -fPIC > $out/found 2>&1
+    verdict $? "C files in 8 bits of small graphs: $(tail -n 1 $out/found)" "$(grep -v -E 'REFUSED|^#|^counts' $out/found | head -n 1)"
+fi
 
 # the operators of the tables that onnx_random.py draws
 tables=$(grep -ho '{ "[A-Z][A-Za-z]*", *ONNX_C_' $reluize/passes/onnx_c_*.c | sed 's/{ "\(.*\)".*/\1/' | sort -u)

@@ -2,7 +2,10 @@
    test_onnx_c_nets.c: what the C files of small graphs contain (onnx_c.h), in floats and in 8 bits:
    the comment on inputs and outputs, constants and tables as sums, the loops of each function, what
    the network's function calls with which part of the memory, and how many nodes are in floats; or
-   why a graph is refused. test_onnx_c compiles C files and compares what they compute. */
+   why a graph is refused.
+
+   test_onnx_c_nets FLOATS BYTES writes the graphs as files of cases (case_file.h), with which
+   test_onnx_c compiles C files and compares what they compute. */
 #define LGELU_TRAINER
 #include "onnx_c.h"
 #include "onnx_int8.h"
@@ -21,8 +24,8 @@ static const test_case cases[] = {
     { "one input as two outputs", 0, "x : 2 3; y = Identity x; z = Relu x; -> x y z",
       "void net(float *y0, float *y1, float *y2, const float *x); y0  (2, 3) of float: 'x' "
       "y1  (2, 3) of float: 'y' y2  (2, 3) of float: 'z' x  (2, 3) of float: 'x' relu1_ 1 "
-      "0 2: 12.66; { relu1_(y2, y0); memcpy(y1, y0, 6 * sizeof(float)); 0 bytes, 0 in "
-      "floats" },
+      "0 2: 12.66; { relu1_(y2, x); memcpy(y0, x, 6 * sizeof(float)); memcpy(y1, x, 6 * "
+      "sizeof(float)); 0 bytes, 0 in floats" },
     { "several inputs, one of which nobody reads", 0,
       "x : 2 3; v : 3; u : 4; s = Add x v; y = Neg s; z = Mul s y; -> y z",
       "void net(float *y0, float *y1, const float *x0, const float *x1, const float *x2); "
@@ -616,8 +619,73 @@ static void check_case(const test_case *c)
     free(file.data);
 }
 
-int main(void)
+/* ---- files of cases ---- */
+static void append_whole(memory_file *f, uint32_t x)
 {
+    for (int k = 0; k < 4; k++) {
+        const unsigned char byte = (unsigned char)(x >> (8 * k));
+        memory_append(&byte, 1, f);
+    }
+}
+
+/* Appends a graph with its inputs. */
+static void append_case(memory_file *f, const onnx_graph *g, const memory_file *model)
+{
+    onnx_run *run = onnx_run_begin(g, NULL, said);
+    if (!run)
+        return;
+    append_whole(f, (uint32_t)g->top.inputs);
+    for (int k = 0; k < g->top.inputs; k++) {
+        const deploy_span *name = &g->value[g->top.input[k]].name;
+        onnx_tensor *x = input_of(run, g, k, 1, FOUND_BATCH);
+        const int64_t bytes = (int64_t)(x->count * onnx_type_bytes(x->type));
+        append_whole(f, (uint32_t)name->n);
+        memory_append(name->p, name->n, f);
+        append_whole(f, (uint32_t)x->type);
+        append_whole(f, (uint32_t)x->rank);
+        memory_append(x->dim, 8 * (size_t)x->rank, f);
+        memory_append(&bytes, 8, f);
+        memory_append(x->data, (size_t)bytes, f);
+        onnx_tensor_free(x);
+    }
+    append_whole(f, (uint32_t)model->size);
+    memory_append(model->data, model->size, f);
+    append_whole(f, 0);
+    onnx_run_end(run);
+}
+
+/* Writes the graphs in floats and those in 8 bits. Returns main's status. */
+static int write_cases(const char *const *path)
+{
+    memory_file all[2] = { { NULL, 0, 0 }, { NULL, 0, 0 } };
+    int failed = 0;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        memory_file eight = { NULL, 0, 0 };
+        const memory_file file = text_model(cases[k].text, 17);
+        onnx_graph *g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
+        onnx_graph *narrow = cases[k].how ? in_eight_bits(g, cases[k].how > 1, &eight) : NULL;
+        if (narrow)
+            append_case(all + 1, narrow, &eight);
+        else if (!cases[k].how)
+            append_case(all, g, &file);
+        onnx_graph_close(narrow);
+        onnx_graph_close(g);
+        free(eight.data);
+        free(file.data);
+    }
+    for (int k = 0; k < 2; k++) {
+        FILE *f = fopen(path[k], "wb");
+        failed |= !f || fwrite(all[k].data, 1, all[k].size, f) != all[k].size;
+        failed |= f && fclose(f);
+        free(all[k].data);
+    }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3)
+        return write_cases((const char *const *)argv + 1);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check_case(cases + k);
     return check_end();

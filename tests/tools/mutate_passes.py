@@ -75,7 +75,7 @@ def digest(texts):
 RELU = [Test("reluize/test_onnx_relu.sh")]
 RELUS = stages("reluize/test_reluize_relus.sh", ["nets", "rest"], NETS="perceptron normalised", RELUS="2")
 INT8 = stages("reluize/test_reluize_int8.sh", ["graphs", "equal", "files"], GRAPHS="120", EQUAL_GRAPHS="10")
-C = stages("reluize/test_onnx_c.sh", ["random", *families(), "integers", "integers floats", "integers rows", "integers whole", "forms"],
+C = stages("reluize/test_onnx_c.sh", ["small", "random", *families(), "integers", "integers floats", "integers rows", "integers whole", "forms"],
            RANDOM_GRAPHS="40", FAMILY_GRAPHS="25", COMPILERS="tcc")
 MEMORY = {name: Test("reluize/test_onnx_memory.sh", name, RUNS="12") for name in "c integers relu line int8 gram equal".split()}
 DISTIL, STEPS, WHITEN, GATES, NETS, EIGHT, OPSET, FILES, LEAST = (

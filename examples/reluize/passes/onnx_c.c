@@ -177,8 +177,9 @@ static void onnx_c_find_known(onnx_c *c)
         c->value[top->input[i]].known = 0;
     }
     for (i = 0; i < top->outputs; i++) {
-        if (c->value[top->output[i]].output < 0)
-            c->value[top->output[i]].output = i;
+        onnx_c_value *p = c->value + top->output[i];
+        if (p->input < 0 && p->output < 0)
+            p->output = i;
     }
     for (i = 0; i < top->nodes; i++) {
         const int known = onnx_c_node_is_known(c, top->node + i);
