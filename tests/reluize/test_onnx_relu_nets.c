@@ -277,12 +277,27 @@ static const test_case cases[] = {
       "to o 4x2, rows 3600 450, w none, 0.239 to 0.0709, ridge 0.0001, weights 3.923, "
       "biases -0.2896. Conv x k b > c; Relu c > g; Conv g w o_bias > o. apart 0.0609" },
     { "two ReLUs by channel", "relus=2", CONV "w[2,4,1,1] ~ 1; o = Conv g w; -> o",
-      "c>g: 2, error 0.0358, axis -3, 4 channels, 0.588 at -0.4, 0.475 at 0.767, base "
-      "-0.216. o changed to o 4x2, rows 3600 450, w none, 0.0411 to 0.0406, ridge 0.0001, "
-      "weights 3.942, biases -0.008144. Conv x k b > c; Sub c g_kink > g_Sub; Relu g_Sub > "
-      "g_Relu; Mul g_Relu g_slope > g_Mul; Add g_Mul g_base > g_Add; Sub c g_kink_4 > "
-      "g_Sub_5; Relu g_Sub_5 > g_Relu_7; Mul g_Relu_7 g_slope_9 > g_Mul_10; Add g_Add "
-      "g_Mul_10 > g; Conv g w o_bias > o. apart 0.0345" },
+      "c>g: 2 folded, error 0.0358, axis -3, 4 channels, 0.588 at -0.4, 0.475 at 0.767, "
+      "base 0. o changed to o 4x2, rows 3600 450, w none, 0.262 to 0.0406, ridge 0.0001, "
+      "weights 3.942, biases -0.3363. Conv x k b > c; Relu c > g_Relu; Mul g_Relu g_slope > "
+      "g_Mul; Sub c g_kink > g_Sub; Relu g_Sub > g_Relu_3; Mul g_Relu_3 g_slope_5 > "
+      "g_Mul_6; Add g_Mul g_Mul_6 > g; Conv g w o_bias > o. apart 0.0345" },
+    { "two ReLUs by channel before a border", "relus=2",
+      CONV "w[2,4,3,3] ~ 1; o = Conv g w | pads=1,1,1,1; -> o",
+      "c>g: 2 folded, error 0.0358, axis -3, 4 channels, 0.588 at -0.4, 0.475 at 0.767, "
+      "base -0.216. o changed to o 36x2, rows 3600 450, w none, 0.035 to 0.0348, ridge 1, "
+      "weights 18.63, biases 0.02327. Conv x k b > c; Relu c > g_Relu; Mul g_Relu g_slope > "
+      "g_Mul; Add g_Mul g_base > g_Add; Sub c g_kink > g_Sub; Relu g_Sub > g_Relu_4; Mul "
+      "g_Relu_4 g_slope_6 > g_Mul_7; Add g_Add g_Mul_7 > g; Conv g w o_bias > o. apart "
+      "0.0354" },
+    { "two ReLUs and a line by channel", "relus=2 line=1",
+      HEAD "u[4,6] ~ 1; h = MatMul x u; y = Elu h; w[6,3] ~ 1; o = MatMul y w; -> o",
+      "h>y: 2 folded, error 0.0107, axis -1, 6 channels, 0.623 at -0.401, 0.315 at -1.6, "
+      "base 0.0235, line 0.0586. o shifted to o 6x3, rows 105 15, w none, 0.383 to 0.0122, "
+      "ridge 0, biases -0.3021. MatMul x u > h_product; Add h_product h_bias > h; Relu h > "
+      "y_Relu; Mul y_Relu y_slope > y_Mul; Sub h y_kink > y_Sub; Relu y_Sub > y_Relu_3; Mul "
+      "y_Relu_3 y_slope_5 > y_Mul_6; Add y_Mul y_Mul_6 > y_Add; Mul h y_line > y_Mul_9; Add "
+      "y_Add y_Mul_9 > y; MatMul y w > o_product; Add o_product o_bias > o. apart 0.013" },
     { "leaky ReLUs stay", "", HEAD "y = LeakyRelu x | alpha=0.2; " TAIL,
       "x>y stays: it is piecewise linear, and leaky forms are not to be replaced. "
       "LeakyRelu x > y; MatMul y w > o. apart 0" },
@@ -355,12 +370,12 @@ static const test_case cases[] = {
       "x>y stays: it saturates on both sides. Tanh x > y; MatMul y w > o. apart 0" },
     { "a gate of channels", "relus=2",
       HEAD "a[4] = 1 2 3 4; m = Mul x a; s = Sigmoid m; y = Mul x s; " TAIL,
-      "x>y: 2, error 0.0168, axis -1, 4 channels, -0.0271 at -1.75, 1.04 at 0, base "
-      "-0.00041. o changed to o 4x2, rows 120 15, w none, 0.0197 to 0.019, ridge 0.0001, "
-      "weights 3.909, biases -0.002487. Sub x y_kink > y_Sub; Relu y_Sub > y_Relu; Mul "
-      "y_Relu y_slope > y_Mul; Add y_Mul y_base > y_Add; Sub x y_kink_4 > y_Sub_5; Relu "
-      "y_Sub_5 > y_Relu_7; Mul y_Relu_7 y_slope_9 > y_Mul_10; Add y_Add y_Mul_10 > y; "
-      "MatMul y w > o_product; Add o_product o_bias > o. apart 0.0241" },
+      "x>y: 2, error 0.0168, axis -1, 4 channels, -0.0271 at -1.75, 1.04 at 0, base 0. o "
+      "changed to o 4x2, rows 120 15, w none, 0.1 to 0.019, ridge 0.0001, weights 3.909, "
+      "biases 0.1309. Sub x y_kink > y_Sub; Relu y_Sub > y_Relu; Mul y_Relu y_slope > "
+      "y_Mul; Sub x y_kink_3 > y_Sub_4; Relu y_Sub_4 > y_Relu_6; Mul y_Relu_6 y_slope_8 > "
+      "y_Mul_9; Add y_Mul y_Mul_9 > y; MatMul y w > o_product; Add o_product o_bias > o. "
+      "apart 0.0241" },
     { "too few inputs", "inputs=1", HEAD "y = Softplus x; " TAIL,
       "onnx_relu: 3 inputs, expected at least 8 for a refit" },
     { "too many ReLUs", "relus=15", HEAD "y = Softplus x; " TAIL,

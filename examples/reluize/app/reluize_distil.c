@@ -568,7 +568,7 @@ static void list_maps(distil_run *r, const way *w)
             continue;
         scale = (float *)allocate(gate->channels, sizeof *scale);
         for (c = 0; c < gate->channels; c++)
-            scale[c] = gate->slope[c] + gate->line[c];
+            scale[c] = gate->replaced > 1 ? 1 : gate->slope[c] + gate->line[c];
         map->value = value_before(r->c->graph, gate->gate->input, &with_bias);
         map->axis = gate->channels > 1 ? gate->axis : 0;
         map->channels = gate->channels;

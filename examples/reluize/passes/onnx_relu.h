@@ -77,7 +77,8 @@ typedef struct {
        as -1, -2, ...; 0: one for all. NULL: it stays. */
     int axis;
     const float *kink, *slope, *base, *line;
-    int folded; /* one ReLU, and in the file the matrix before it makes (slope + line)·(z - kink) */
+    int folded; /* in the file the matrix before one ReLU makes (slope + line)·(z - kink), and that
+                   before several z - kink, with the kink of the first one */
 } onnx_relu_gate;
 
 /* What was done with a matrix. */

@@ -130,10 +130,9 @@ static int onnx_relu_all(const float *x, size_t n, float value)
 
 /* Writes Σ slope·ReLU(z - kink) + base + line·z, without what is 0 or 1. The last node makes the
    gate's output. */
-static void onnx_relu_put_gate(onnx_relu_file *f, int k)
+static void onnx_relu_put_gate(onnx_relu_file *f, int k, const onnx_relu_pieces *p)
 {
     const onnx_gate *gate = f->s->gates.gate + k;
-    const onnx_relu_pieces *p = f->s->pieces + k;
     const size_t n = p->channels;
     char z[ONNX_RELU_NAME], y[ONNX_RELU_NAME], at[ONNX_RELU_NAME],
         sum[ONNX_RELU_NAME] = "", constant[ONNX_RELU_NAME], next[ONNX_RELU_NAME];
@@ -178,6 +177,26 @@ static void onnx_relu_put_gate(onnx_relu_file *f, int k)
     }
     f->r.reads[gate->input]++;
     onnx_rewrite_remove(&f->r, gate->node);
+}
+
+/* Writes several ReLUs, where the matrix before makes z less the kink of the first one. */
+static void onnx_relu_put_shifted(onnx_relu_file *f, int k)
+{
+    const onnx_relu_pieces *p = f->s->pieces + k;
+    const size_t n = p->channels, all = (size_t)p->relus * n;
+    onnx_relu_pieces shifted = *p;
+    size_t c;
+    shifted.kink = (float *)deploy_room(all + n, sizeof *shifted.kink);
+    f->r.failed |= !shifted.kink;
+    if (!shifted.kink)
+        return;
+    shifted.base = shifted.kink + all;
+    for (c = 0; c < all; c++)
+        shifted.kink[c] = p->kink[c] - p->kink[c % n];
+    for (c = 0; c < n; c++)
+        shifted.base[c] = p->base[c] + onnx_times(p->line[c], p->kink[c]);
+    onnx_relu_put_gate(f, k, &shifted);
+    free(shifted.kink);
 }
 
 /* Writes ReLU(u) or PRelu(u), and a constant, where the matrix before makes u. */
@@ -266,10 +285,12 @@ static void onnx_relu_put_all(onnx_relu_file *f)
             onnx_relu_put_matrix(f, f->before + i);
     }
     for (i = 0; i < s->gates.gates && !f->r.failed; i++) {
-        if (f->folded && f->folded[i])
+        if (f->folded && f->folded[i] && s->pieces[i].relus > 1)
+            onnx_relu_put_shifted(f, i);
+        else if (f->folded && f->folded[i])
             onnx_relu_put_folded(f, i);
         else if (s->c->gate[i].replaced)
-            onnx_relu_put_gate(f, i);
+            onnx_relu_put_gate(f, i, s->pieces + i);
     }
 }
 

@@ -9,7 +9,12 @@
    multiplied by slope + line, if that is above 0, and kink goes into its biases. Then
    y = ReLU(u), or PRelu(u) with the slope line / (slope + line) below 0, and a constant. Where all
    that reads the gate are matrices that are solved for, the constant is theirs: y is chosen to be 0
-   at the kink. */
+   at the kink.
+
+   Of several ReLUs, the matrix before them makes u = z - kink with the kink of the first one, and
+   the constant goes likewise where no matrix that reads it has borders, at which zeros stay zeros:
+
+       y = base + line·kink[0] + Σ slope·ReLU(u - (kink - kink[0])) + line·u */
 #include "onnx_relu_inside.h"
 
 /* ---- the constant ---- */
@@ -45,17 +50,39 @@ static int onnx_relu_takes_constant(const struct onnx_relu_space *s, int node, i
     return !l->keep_bias && onnx_relu_gives_bias(s, m);
 }
 
-/* A node that reads a value, and whether all its outputs are absorbed. */
+/* Whether zeros may stand beside what a node reads. */
+static int onnx_relu_has_borders(const onnx_node *n)
+{
+    const onnx_attribute *way = onnx_graph_attribute(n, "auto_pad");
+    const onnx_attribute *pads = onnx_graph_attribute(n, "pads");
+    size_t k;
+    if (onnx_is(&n->op, "ConvTranspose")
+        || (way && !onnx_is(&way->text, "VALID") && !onnx_is(&way->text, "NOTSET")))
+        return 1;
+    for (k = 0; pads && k < pads->count; k++) {
+        if (pads->ints[k])
+            return 1;
+    }
+    return 0;
+}
+
+/* A node that reads a value, and what becomes of a constant that is added to it. */
 typedef struct {
     struct onnx_relu_space *s;
     int node, passes;
+    onnx_relu_absorption outputs;
 } onnx_relu_absorber;
 
 static void onnx_relu_absorb(int value, void *user)
 {
     const onnx_relu_absorber *a = (const onnx_relu_absorber *)user;
+    unsigned char *to = a->s->absorbed + value;
+    onnx_relu_absorption now = a->outputs;
     if (!a->passes && !onnx_relu_takes_constant(a->s, a->node, value))
-        a->s->absorbed[value] = 0;
+        now = ONNX_RELU_NOT_ABSORBED;
+    else if (now == ONNX_RELU_ABSORBED && onnx_relu_has_borders(a->s->graph->top.node + a->node))
+        now = ONNX_RELU_ABSORBED_INSIDE;
+    *to = now < *to ? (unsigned char)now : *to;
 }
 
 void onnx_relu_find_absorbed(struct onnx_relu_space *s)
@@ -63,13 +90,16 @@ void onnx_relu_find_absorbed(struct onnx_relu_space *s)
     const onnx_subgraph *top = &s->graph->top;
     int i, k;
     for (i = 0; i < s->graph->values; i++)
-        s->absorbed[i] = (unsigned char)!s->graph->value[i].is_output;
+        s->absorbed[i] = s->graph->value[i].is_output ? ONNX_RELU_NOT_ABSORBED : ONNX_RELU_ABSORBED;
     for (i = top->nodes - 1; i >= 0; i--) {
         const onnx_node *n = top->node + i;
-        onnx_relu_absorber a = { s, i, 0 };
+        onnx_relu_absorber a = { s, i, 0, ONNX_RELU_ABSORBED };
         a.passes = s->gate_of[i] < 0 && onnx_relu_passes_constant(n);
-        for (k = 0; k < n->outputs && a.passes; k++)
-            a.passes = n->output[k] < 0 || s->absorbed[n->output[k]];
+        for (k = 0; k < n->outputs && a.passes; k++) {
+            if (n->output[k] >= 0 && s->absorbed[n->output[k]] < (unsigned char)a.outputs)
+                a.outputs = (onnx_relu_absorption)s->absorbed[n->output[k]];
+            a.passes = a.outputs != ONNX_RELU_NOT_ABSORBED;
+        }
         onnx_graph_reads(s->graph, n, onnx_relu_absorb, &a);
     }
 }
@@ -175,8 +205,8 @@ static int onnx_relu_can_scale(const struct onnx_relu_space *s, const onnx_relu_
     return !b || (b->type == ONNX_F32 && (b->count == 1 || b->count == m->outputs));
 }
 
-/* Makes the weights and biases of a matrix that makes (slope + line)·(z - kink). Returns 0 or -1.
- */
+/* Makes the weights and biases of a matrix that makes (slope + line)·(z - kink), or, for several
+   ReLUs, z - kink. Returns 0 or -1. */
 static int onnx_relu_scale_matrix(const struct onnx_relu_space *s, const onnx_relu_pieces *p,
                                   onnx_relu_matrix *m)
 {
@@ -194,7 +224,7 @@ static int onnx_relu_scale_matrix(const struct onnx_relu_space *s, const onnx_re
         return -1;
     }
     for (o = 0; o < m->outputs; o++) {
-        const double scale = (double)p->slope[o] + (double)p->line[o];
+        const double scale = p->relus > 1 ? 1 : (double)p->slope[o] + (double)p->line[o];
         const double now = b ? onnx_relu_real(b, b->count == 1 ? 0 : o) : 0;
         const double was = old ? onnx_relu_real(old, old->count == 1 ? 0 : o) : 0;
         for (k = 0; k < m->inputs; k++) {
@@ -208,20 +238,25 @@ static int onnx_relu_scale_matrix(const struct onnx_relu_space *s, const onnx_re
     return m->new_bias ? 0 : -1;
 }
 
+int onnx_relu_can_fold(const struct onnx_relu_space *s, int k, onnx_relu_matrix *m)
+{
+    const onnx_relu_pieces *p = s->pieces + k;
+    return p->is_fitted && p->type == ONNX_F32 && onnx_relu_matrix_before(s, k, m)
+           && onnx_relu_can_scale(s, m) && p->channels == m->outputs
+           && onnx_relu_is_alone(s, s->gates.gate + k);
+}
+
 int onnx_relu_fold(const struct onnx_relu_space *s, int k, onnx_relu_matrix *m)
 {
-    const onnx_gate *gate = s->gates.gate + k;
     const onnx_relu_pieces *p = s->pieces + k;
     size_t c;
-    if (!s->c->gate[k].replaced || !p->is_fitted || p->relus != 1 || p->type != ONNX_F32
-        || (p->has_line && s->graph->opset < 7))
+    if (!s->c->gate[k].replaced || (p->relus == 1 && p->has_line && s->graph->opset < 7))
         return 0;
-    for (c = 0; c < p->channels; c++) {
+    for (c = 0; c < p->channels && p->relus == 1; c++) {
         if (!(p->slope[c] + p->line[c] > 0))
             return 0;
     }
-    if (!onnx_relu_matrix_before(s, k, m) || !onnx_relu_can_scale(s, m) || p->channels != m->outputs
-        || !onnx_relu_is_alone(s, gate))
+    if (!onnx_relu_can_fold(s, k, m))
         return 0;
     return onnx_relu_scale_matrix(s, p, m) ? -1 : 1;
 }

@@ -65,6 +65,14 @@ typedef struct {
     size_t inputs;
 } onnx_relu_batch;
 
+/* What becomes of a constant by channel that is added to a value. */
+typedef enum {
+    ONNX_RELU_NOT_ABSORBED,
+    ONNX_RELU_ABSORBED_INSIDE, /* all that reads it are matrices that are solved for, some of them
+                                  with borders of zeros, which have no such constant */
+    ONNX_RELU_ABSORBED         /* none of them has borders */
+} onnx_relu_absorption;
+
 struct onnx_relu_space {
     onnx_relu *c;
     onnx_relu_options options;
@@ -77,7 +85,7 @@ struct onnx_relu_space {
     unsigned char *differs;  /* by value: between the streams */
     unsigned char *direct;   /* by value: comes from a changed gate without passing a matrix */
     unsigned char *live;     /* by value: the converted stream needs it */
-    unsigned char *absorbed; /* by value: see onnx_relu_find_absorbed */
+    unsigned char *absorbed; /* by value: an onnx_relu_absorption */
     int *pending;            /* by value: nodes that have still to read it */
     int *order;              /* the nodes in the order of the walk */
     int *gate_of;            /* by node: the gate whose output it makes, or -1 */
@@ -153,6 +161,8 @@ void onnx_relu_free_pieces(onnx_relu_pieces *p);
 /* Finds the values to which a constant by channel may be added: all that reads it are matrices that
    are solved for and have biases. Sets s->absorbed. */
 void onnx_relu_find_absorbed(struct onnx_relu_space *s);
+/* Whether there is a matrix before gate number k, *m, that could take its kink and its scale. */
+int onnx_relu_can_fold(const struct onnx_relu_space *s, int k, onnx_relu_matrix *m);
 /* Whether the matrix before gate number k takes its scale and its kink: *m is then that matrix with
    the weights and biases that it has in the file, to be freed by the caller. Returns 1, 0, or -1:
    out of memory. */

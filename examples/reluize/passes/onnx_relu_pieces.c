@@ -604,15 +604,48 @@ static int onnx_pieces_several(struct onnx_relu_space *s, const onnx_gate *gate,
     return onnx_pieces_each(s, gate, p, onnx_pieces_use, p);
 }
 
-/* Makes one fitted ReLU 0 at its kink, where the matrices that read it take the constant. */
-static void onnx_pieces_leave_base(const struct onnx_relu_space *s, const onnx_gate *gate,
-                                   onnx_relu_pieces *p)
+static void onnx_pieces_swap(float *x, size_t a, size_t b)
+{
+    const float moved = x[a];
+    x[a] = x[b];
+    x[b] = moved;
+}
+
+/* Puts the ReLU first whose kink is next to 0, in each channel: that kink goes into the matrix
+   before, whose outputs then have nearly the range that they had. */
+static void onnx_pieces_put_nearest_first(onnx_relu_pieces *p)
 {
     size_t c;
-    if (!p->is_fitted || p->relus != 1 || !s->absorbed[gate->output])
+    int j;
+    for (c = 0; c < p->channels; c++) {
+        for (j = 1; j < p->relus; j++) {
+            const size_t at = (size_t)j * p->channels + c;
+            if (fabsf(p->kink[at]) < fabsf(p->kink[c])) {
+                onnx_pieces_swap(p->kink, c, at);
+                onnx_pieces_swap(p->slope, c, at);
+            }
+        }
+    }
+}
+
+/* Prepares a fitted gate for the matrices around it. The constant is left to those that read it:
+   one ReLU is 0 at its kink; several have no base in the file, where it would be one by channel. */
+static void onnx_pieces_fit_in(const struct onnx_relu_space *s, int k, onnx_relu_pieces *p)
+{
+    const int absorbed = s->absorbed[s->gates.gate[k].output], one = p->relus == 1;
+    onnx_relu_matrix before;
+    int shifts = one;
+    size_t c;
+    if (!p->is_fitted || (!one && p->channels == 1))
+        return;
+    if (!one && onnx_relu_can_fold(s, k, &before)) {
+        onnx_pieces_put_nearest_first(p);
+        shifts = 1;
+    }
+    if (absorbed < (one ? ONNX_RELU_ABSORBED_INSIDE : ONNX_RELU_ABSORBED))
         return;
     for (c = 0; c < p->channels; c++)
-        p->base[c] = -onnx_times(p->line[c], p->kink[c]);
+        p->base[c] = shifts ? -onnx_times(p->line[c], p->kink[c]) : 0;
 }
 
 /* The residuals of a gate by the number of ReLUs. */
@@ -767,7 +800,7 @@ int onnx_relu_choose(struct onnx_relu_space *s, int k)
     }
     report->channels = p->channels;
     report->error = onnx_pieces_error(s, k);
-    onnx_pieces_leave_base(s, gate, p);
+    onnx_pieces_fit_in(s, k, p);
     return 0;
 }
 
