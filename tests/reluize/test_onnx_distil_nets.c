@@ -20,6 +20,10 @@ static const test_case cases[] = {
     { "layers", "", NULL, LAYERS "; -> o",
       "43 elements, 1 inner values. 0.012629 and 0 of 4. 0.0094707 and 0.00031538 of 4. "
       "0.0076667 and 0.00098734 of 4. u 0.216421; b 0.554521; w 0.344439; d 9.05312; " },
+    { "many steps", "steps=40", NULL, LAYERS "; -> o",
+      "43 elements, 1 inner values. 0.012629 and 0 of 4. 0.0094707 and 0.00031538 of 4. "
+      "0.0076667 and 0.00098734 of 4. 0.0039481 and 0.00032686 of 4. u 0.281305; b "
+      "0.69038; w 0.413916; d 9.1207; " },
     { "without whitening", "whiten=0", NULL, LAYERS "; -> o",
       "43 elements, 1 inner values. 0.012629 and 0 of 4. 0.0092532 and 0.0010505 of 4. "
       "0.0061689 and 0.00081183 of 4. u 0.187855; b 0.667858; w 0.439641; d 9.04682; " },
@@ -192,7 +196,8 @@ static int run_steps(onnx_distil *d, const test_case *c, const onnx_graph *g, si
         set_input(d, k, g, 50 + k);
     if (onnx_distil_learn(d, slots))
         return -1;
-    for (size_t step = 0; step < STEPS; step++) {
+    const size_t steps = (size_t)option(c->options, "steps", STEPS);
+    for (size_t step = 0; step < steps; step++) {
         onnx_distil_loss loss = { 0, 0, 0 };
         onnx_distil_begin_step(d);
         for (size_t i = 0; i < EACH; i += slots) {
@@ -206,8 +211,9 @@ static int run_steps(onnx_distil *d, const test_case *c, const onnx_graph *g, si
         }
         if (onnx_distil_update(d, option(c->options, "rate", 0.01)))
             return -1;
-        add("%.5g and %.5g of %lu. ", plain(loss.outputs), plain(loss.inner),
-            (unsigned long)loss.inputs);
+        if (step < STEPS || step + 1 == steps)
+            add("%.5g and %.5g of %lu. ", plain(loss.outputs), plain(loss.inner),
+                (unsigned long)loss.inputs);
     }
     return 0;
 }
@@ -247,9 +253,9 @@ static void distil(const test_case *c, const onnx_graph *original, const onnx_gr
     o.slots = (size_t)option(c->options, "slots", 1);
     o.inner = option(c->options, "inner", o.inner);
     o.output = (int)option(c->options, "output", o.output);
-    o.class_axis = (int)option(c->options, "class", -1);
+    o.class_axis = (int)option(c->options, "class", o.class_axis);
     o.labels = (int)option(c->options, "labels", 0);
-    o.score = (long)option(c->options, "score", -1);
+    o.score = (long)option(c->options, "score", (double)o.score);
     o.whiten = (int)option(c->options, "whiten", o.whiten);
     o.run.memory = (size_t)option(c->options, "memory", 0);
     o.run.single_thread = 1;

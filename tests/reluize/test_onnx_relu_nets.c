@@ -146,12 +146,12 @@ static const test_case cases[] = {
       "x>y: 1, error 0.302, 1 at 0, base 0. o changed to o 3x6, rows 480 40, w none, 0.335 "
       "to 0.289, ridge 0.0001, weights 1.971. Relu x > y; GRU y w r > o. apart 0.42" },
     { "both directions of an RNN", "",
-      "x : 4 -1 3; y = Elu x; w[2,2,3] ~ 1; r[2,2,2] ~ 1; b[2,4] ~ 1; o = RNN y w r b | "
-      "hidden_size=2 "
+      "x : 4 -1 3; y = Elu x; w[2,3,3] ~ 1; r[2,3,3] ~ 1; b[2,6] ~ 1; o = RNN y w r b | "
+      "hidden_size=3 "
       "direction:bidirectional; -> o",
-      "x>y: 1, error 0.302, 1 at 0, base 0. o changed to o 3x4, rows 480 40, w b, 0.339 to "
-      "0.218, ridge 0.0001, weights 0.7834, biases 1.97. Relu x > y; RNN y w r b > o. "
-      "apart 0.156" },
+      "x>y: 1, error 0.302, 1 at 0, base 0. o changed to o 3x6, rows 480 40, w b, 0.335 to "
+      "0.218, ridge 0.0001, weights 3.242, biases 2.275. Relu x > y; RNN y w r b > o. "
+      "apart 0.256" },
     { "a product of a gate and another value", "",
       HEAD
       "u[4,4] ~ 1; v[4,4] ~ 1; a = MatMul x u; b = MatMul x v; s = Sigmoid a; g = Mul a s; y = "
@@ -366,6 +366,41 @@ static const test_case cases[] = {
       "x>y: 1, error 0.201, 1 at 0, base 0. v>l stays: it is not finite. o kept to o 4x2, "
       "rows 11 2, w none, 0.947 to 0.947, ridge 0. Relu x > y; Log v > l; Mul y l > z; "
       "MatMul z w > o. apart 0.211" },
+    { "values that are never finite", "",
+      HEAD
+      "v : -1 4; y = Softplus x; q = Mul v v; n = Neg q; one = 1; k = Sub n one; l = Log k; z = "
+      "Mul y l; "
+      "o = MatMul z w; w[4,2] ~ 1; -> o",
+      "x>y: 1, error 0.201, 1 at 0, base 0. v>l stays: it is not finite. o beyond to o "
+      "4x2, rows 0 0, w none: its values are not finite. Relu x > y; Mul v v > q; Neg q > "
+      "n; Sub n one > k; Log k > l; Mul y l > z; MatMul z w > o. apart -1" },
+    { "a fitted ReLU behind a matrix that is an output", "fitted=1",
+      HEAD "u[4,6] ~ 1; h = Gemm x u; y = Softplus h; w[6,3] ~ 1; o = Gemm y w; -> o h",
+      "h>y: 1, error 0.079, axis -1, 6 channels, 0.836 at -0.401, base 0. o changed to o "
+      "6x3, rows 120 15, w none, 0.168 to 0.122, ridge 0.0001, weights 2.865, biases "
+      "0.08051. Gemm x u > h; Sub h y_kink > y_Sub; Relu y_Sub > y_Relu; Mul y_Relu "
+      "y_slope > y; Gemm y w o_bias > o. apart 0.0472" },
+    { "a fitted ReLU with a line", "fitted=1 line=1",
+      HEAD
+      "u[4,6] ~ 1; a[6] = 1 2 3 4 5 6; h = Gemm x u a; y = Softplus h; w[6,3] ~ 1; o = Gemm y w; "
+      "-> o",
+      "h>y: 1 folded, error 0.0131, axis -1, 6 channels, 0.818 at 1.5, base -0.26, line "
+      "0.173. o changed to o 6x3, rows 120 15, w none, 0.35 to 0.0201, ridge 0.0001, "
+      "weights 2.663, biases 1.305. Gemm x u a > h; PRelu h y_below > y; Gemm y w o_bias > "
+      "o. apart 0.0246" },
+    { "two ReLUs by channel and lines", "relus=2 line=1", CONV "w[2,4,1,1] ~ 1; o = Conv g w; -> o",
+      "c>g: 2, error 0.0214, axis -3, 4 channels, 0.558 at -0.661, 0.559 at 0.654, base "
+      "-0.335, line -0.059. o changed to o 4x2, rows 3600 450, w none, 0.0254 to 0.0254, "
+      "ridge 0.1, weights 3.909, biases -0.0004636. Conv x k b > c; Sub c g_kink > g_Sub; "
+      "Relu g_Sub > g_Relu; Mul g_Relu g_slope > g_Mul; Add g_Mul g_base > g_Add; Sub c "
+      "g_kink_4 > g_Sub_5; Relu g_Sub_5 > g_Relu_7; Mul g_Relu_7 g_slope_9 > g_Mul_10; Add "
+      "g_Add g_Mul_10 > g_Add_12; Mul c g_line > g_Mul_14; Add g_Add_12 g_Mul_14 > g; Conv "
+      "g w o_bias > o. apart 0.0215" },
+    { "numbers of half precision", "",
+      HEAD "c = Cast x | to=10; y = Elu c; w[4,2]h ~ 1; o = MatMul y w; -> o",
+      "c>y: 1, error 0.297, 1 at 0, base 0. o changed to o 4x2, rows 120 15, w none, 0.332 "
+      "to 0.226, ridge 0.0001, weights 4.46, biases -0.3681. Cast x > c; Relu c > y; "
+      "MatMul y w > o_product; Add o_product o_bias > o. apart 0.225" },
     { "no gate", "", HEAD "y = Tanh x; " TAIL,
       "x>y stays: it saturates on both sides. Tanh x > y; MatMul y w > o. apart 0" },
     { "a gate of channels", "relus=2",
