@@ -174,6 +174,90 @@ static const test_case cases[] = {
       "float: 'z' x  (4) of float: 'x' pow0_ 1 0 2: 17.84; pow1_ 1 0 2: 10.79; { pow0_(y0, "
       "x); pow1_(y1, x); 0 bytes, 0 in floats" },
 
+    { "norms along an axis", 0,
+      "x : 2 3 4; y = LpNormalization x | axis=1; z = LpNormalization x | axis=2 p=1; a = Softmax "
+      "x | axis=1; -> "
+      "y z a",
+      "void net(float *y0, float *y1, float *y2, const float *x); y0  (2, 3, 4) of float: "
+      "'y' y1  (2, 3, 4) of float: 'z' y2  (2, 3, 4) of float: 'a' x  (2, 3, 4) of float: "
+      "'x' lpnormalization0_ 4 0 5: 24.1; lpnormalization1_ 4 0 5: 20.88; softmax2_ 2 0 2: "
+      "58; { lpnormalization0_(y0, x); lpnormalization1_(y1, x); softmax2_(y2, x); 0 "
+      "bytes, 0 in floats" },
+    { "places along an axis", 0,
+      "x : 2 3 4; i[2,2,4]i = 0 1 2 0 1 2 0 1 2 1 0 2 1 0 2 1; g = GatherElements x i | axis=1; s "
+      "= "
+      "ScatterElements x i g | axis=1; m = ArgMax x | axis=1; r = ReduceMax x | axes=0,2; c = "
+      "Cast m | to=1; -> g "
+      "s c r",
+      "void net(float *y0, float *y1, float *y2, float *y3, const float *x); y0  (2, 2, 4) "
+      "of float: 'g' y1  (2, 3, 4) of float: 's' y2  (2, 1, 4) of float: 'c' y3  (1, 3, 1) "
+      "of float: 'r' x  (2, 3, 4) of float: 'x' uint8_t from0_0_ 16: 517.46; "
+      "gatherelements0_ 1 1 4: 27.62; uint8_t from0_1_ 24: 1702.25; scatterelements1_ 1 2 "
+      "6: 191.11; argmax2_ 3 1 5: 535.68; reducemax3_ 5 0 9: 408.29; cast4_ 1 0 2: 199.28; "
+      "{ gatherelements0_(y0, x); scatterelements1_(y1, x, y0); argmax2_(work_i64_ + 0, "
+      "x); reducemax3_(y3, x); cast4_(y2, work_i64_ + 0); 64 bytes, 0 in floats" },
+    { "both directions of an LSTM with states", 0,
+      "x : 3 1 2; w[2,8,2] ~ 1; r[2,8,2] ~ 1; b[2,16] ~ 1; h[2,1,2] = 0.5 -0.5 1 0; c : 2 1 2; y "
+      "z = LSTM x w r b - "
+      "h c | hidden_size=2 direction:bidirectional; -> y z",
+      "void net(float *y0, float *y1, const float *x0, const float *x1); y0  (3, 2, 1, 2) "
+      "of float: 'y' y1  (2, 1, 2) of float: 'z' x0  (3, 1, 2) of float: 'x' x1  (2, 1, 2) "
+      "of float: 'c' float w0_ 32: -1.7240625; float r0_ 32: 1.6123437; float b0_ 16: "
+      "22.151094; float c5_ 4: 1.555; lstm0_ 26 0 51: 287.33; { lstm0_(y0, y1, x0, x1, "
+      "work_ + 0); 56 bytes, 0 in floats" },
+    { "a GRU backwards", 0,
+      "x : 3 1 2; w[1,6,2] ~ 1; r[1,6,2] ~ 1; b[1,12] ~ 1; h : 1 1 2; y = GRU x w r b - h | "
+      "hidden_size=2 "
+      "direction:reverse; -> y",
+      "void net(float *y, const float *x0, const float *x1); y  (3, 1, 1, 2) of float: 'y' "
+      "x0  (3, 1, 2) of float: 'x' x1  (1, 1, 2) of float: 'h' float w0_ 12: -0.33640625; "
+      "float r0_ 12: -5.73625; float b0_ 6: 5.66125; gru0_ 12 0 19: 82.54; { gru0_(y, x0, "
+      "x1, work_ + 0); 48 bytes, 0 in floats" },
+    { "matrices on the left and batches of weights", 0,
+      "x : 2 4 3; w[5,4] ~ 1; v[2,3,2] ~ 1; y = MatMul w x; z = MatMul y v; -> z",
+      "void net(float *y, const float *x); y  (2, 5, 2) of float: 'z' x  (2, 4, 3) of "
+      "float: 'x' float c1_ 20: 8.6234375; matmul0_ 10 0 11: 76.64; float c2_ 12: "
+      "-1.6915625; matmul1_ 10 0 11: 136.21; { matmul0_(work_ + 0, x); matmul1_(y, work_ + "
+      "0); 120 bytes, 0 in floats" },
+    { "transposed convolutions of groups and along one axis", 0,
+      "x : 1 4 5; w[4,3,3] ~ 1; y = ConvTranspose x w | strides=2, group=2 dilations=2,; z : 1 2 "
+      "3 3; v[2,1,2,2] ~ 1; "
+      "a = ConvTranspose z v | group=2 output_padding=1,0 strides=2,2; -> y a",
+      "void net(float *y0, float *y1, const float *x0, const float *x1); y0  (1, 6, 13) of "
+      "float: 'y' y1  (1, 2, 7, 6) of float: 'a' x0  (1, 4, 5) of float: 'x' x1  (1, 2, 3, "
+      "3) of float: 'z' float w0_ 36: -3.8892188; convtranspose0_ 10 1 11: 159.53; float "
+      "w1_ 8: -1.8614062; convtranspose1_ 12 2 12: 201.88; { convtranspose0_(y0, x0); "
+      "convtranspose1_(y1, x1); 0 bytes, 0 in floats" },
+    { "convolutions along one and three axes", 0,
+      "x : 1 2 7; w[3,2,3] ~ 1; y = Conv x w | pads=1,1; z : 1 1 3 3 3; v[2,1,2,2,2] ~ 1; a = "
+      "Conv z v; -> y a",
+      "void net(float *y0, float *y1, const float *x0, const float *x1); y0  (1, 3, 7) of "
+      "float: 'y' y1  (1, 2, 2, 2, 2) of float: 'a' x0  (1, 2, 7) of float: 'x' x1  (1, 1, "
+      "3, 3, 3) of float: 'z' float w0_ 18: -3.5540625; conv0_ 12 1 16: 202.5; float w1_ "
+      "16: -1.4853125; conv1_ 8 0 9: 146.5; { conv0_(y0, x0); conv1_(y1, x1); 0 bytes, 0 "
+      "in floats" },
+    { "sizes that are interpolated and repeated", 0,
+      "x : 1 2 3 3; s[4] = 1 1 2 3; r = Resize x - s | mode:nearest; t[4] = 1 1 1.5 0.7; q = "
+      "Resize x - t | "
+      "mode:cubic; e[4]i = 1 2 2 1; l = Tile x e; -> r q l",
+      "void net(float *y0, float *y1, float *y2, const float *x); y0  (1, 2, 6, 9) of "
+      "float: 'r' y1  (1, 2, 4, 2) of float: 'q' y2  (1, 4, 6, 3) of float: 'l' x  (1, 2, "
+      "3, 3) of float: 'x' uint8_t at0_0_ 9: 28.98; uint8_t at1_0_ 6: 43.53; resize0_ 3 0 "
+      "1: 287.04; uint8_t from3_1_ 8: 22.43; float weight3_1_ 8: 4.5428064; uint8_t "
+      "from2_1_ 16: 39.16; float weight2_1_ 16: 11.206864; resize1_ 8 0 8: 193.99; uint8_t "
+      "at0_2_ 6: 39.09; uint8_t at1_2_ 4: 31.32; tile2_ 3 0 1: 156.86; { resize0_(y0, x); "
+      "resize1_(y1, x, work_ + 0); tile2_(y2, x); 112 bytes, 0 in floats" },
+    { "pooling with borders and without", 0,
+      "x : 1 2 5 6; y = AveragePool x | kernel_shape=3,2 pads=1,0,1,1 count_include_pad=1; a = MaxPool "
+      "x | kernel_shape=2,2 dilations=2,2; -> y a",
+      "void net(float *y0, float *y1, const float *x); y0  (1, 2, 5, 6) of float: 'y' y1  "
+      "(1, 2, 3, 4) of float: 'a' x  (1, 2, 5, 6) of float: 'x' averagepool0_ 5 2 8: "
+      "349.46; maxpool1_ 5 1 7: 169.78; { averagepool0_(y0, x); maxpool1_(y1, x); 0 bytes, "
+      "0 in floats" },
+    { "inputs of integers", 0, "x :i 2 3; y = Cast x | to=1; -> y",
+      "void net(float *y, const int64_t *x); y  (2, 3) of float: 'y' x  (2, 3) of int64_t: "
+      "'x' cast0_ 1 0 2: 195.06; { cast0_(y, x); 0 bytes, 0 in floats" },
+
     { "layers in 8 bits", 1, CONV "y = Relu c; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
       "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
@@ -452,6 +536,52 @@ static const test_case cases[] = {
       "layernormalization6_(work_ + 0, work_ + 80); quantizelinear7_(work_u8_ + 0, work_ + "
       "0); quantizelinear11_(work_u8_ + 80, work_u8_ + 0, work_u8_ + 160); "
       "quantizelinear15_(y, work_u8_ + 80, work_u8_ + 0); 804 bytes, 2 in floats" },
+    { "lines of many kinks by channel", 1,
+      CONV
+      "t[4,1,1] = 0.5 0.25 -0.5 0.1; a = Sub c t; b = Relu a; d = Add c t; e = Relu d; f[4,1,1] = "
+      "0.7 -0.6 "
+      "0.5 0.9; g = Mul e f; h = Add b g; m = -0.31; n = Add c m; p = Relu n; q = Sub h p; r = "
+      "1.13; s = Add "
+      "c r; v = Relu s; i = Add q v; j = 0.77; l = Add c j; z = Relu l; u[4,1,1] = 3 2 1 0.3; aa "
+      "= Mul z u; ab "
+      "= Sub i aa; ac = -1.7; ad = Add c ac; ae = Relu ad; y = Add ab ae; " LAST,
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
+      "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
+      "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
+      "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
+      "7: 1986.12; int16_t t25_ 56: 1428946.6; quantizelinear25_ 2 0 9: 5605.85; int8_t "
+      "w29_ 8: 583.54; int32_t b29_ 2: -18165.87; int32_t m29_ 2: 3.0163883e+09; uint8_t "
+      "h29_ 2: 87.69; quantizelinear29_ 6 0 7: 2111.32; { quantizelinear4_(work_u8_ + 0, "
+      "x, work_u8_ + 80); quantizelinear25_(work_u8_ + 0); quantizelinear29_(y, work_u8_ + "
+      "0, work_u8_ + 80); 84 bytes, 0 in floats" },
+    { "a softmax between products", 1,
+      "x : -1 3 4; u[4,4] ~ 1; a = MatMul x u; t = Transpose a | perm=0,2,1; s = MatMul a t; f = "
+      "0.125; g = Mul s f; p "
+      "= Softmax g; y = MatMul p a; w[4,2] ~ 1; o = MatMul y w; -> o",
+      "void net(int32_t *y, const uint8_t *x); y  (1, 3, 2) of int32_t: 'o' x  (1, 3, 4) "
+      "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
+      "(q - ZERO). Computed in floats: Mul, Softmax, QuantizeLinear int8_t w4_ 16: -247.9; "
+      "int32_t b4_ 4: 41750.8; int32_t m4_ 4: 9.7719771e+09; uint8_t h4_ 4: 237.36; "
+      "quantizelinear4_ 2 0 3: 1496.47; transpose6_ 2 0 1: 49.34; matmul9_ 4 0 4: "
+      "1157.1253; mul10_ 1 0 2: 19.53125; softmax11_ 1 0 2: 8.22; quantizelinear12_ 1 0 2: "
+      "591.68383; quantizelinear15_ 4 0 4: 5.0598516e+09; int8_t w18_ 8: 547.31; int32_t "
+      "b18_ 2: -25070.24; int32_t m18_ 2: 3.2386485e+09; uint8_t h18_ 2: 72.47; matmul18_ "
+      "2 0 3: 564.01; { quantizelinear4_(work_u8_ + 0, x); transpose6_(work_u8_ + 12, "
+      "work_u8_ + 0); matmul9_(work_ + 0, work_u8_ + 0, work_u8_ + 12); mul10_(work_ + 0); "
+      "softmax11_(work_ + 9, work_ + 0); quantizelinear12_(work_u8_ + 24, work_ + 9); "
+      "quantizelinear15_(work_u8_ + 12, work_u8_ + 24, work_u8_ + 0); matmul18_(y, "
+      "work_u8_ + 12); 105 bytes, 3 in floats" },
+    { "a sum of rows and a number", 1,
+      "x : -1 3 4; u[4,4] ~ 1; a = MatMul x u; b = 0.7; c = Add a b; d = Mul c a; w[4,2] ~ 1; o = "
+      "MatMul d w; -> o",
+      "void net(int32_t *y, const uint8_t *x); y  (1, 3, 2) of int32_t: 'o' x  (1, 3, 4) "
+      "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
+      "(q - ZERO). There is no float here. int8_t w4_ 16: -247.9; int32_t b4_ 4: 41750.8; "
+      "int32_t m4_ 4: 9.7719771e+09; uint8_t h4_ 4: 237.36; quantizelinear4_ 2 0 3: "
+      "1496.47; uint8_t t8_ 256: 60747.52; quantizelinear8_ 1 0 1: 30.36; int8_t w11_ 8: "
+      "547.31; int32_t b11_ 2: -368.68; int32_t m11_ 2: 3.2386485e+09; uint8_t h11_ 2: "
+      "72.47; matmul11_ 2 0 3: 476.44; { quantizelinear4_(work_u8_ + 0, x); "
+      "quantizelinear8_(work_u8_ + 0); matmul11_(y, work_u8_ + 0); 12 bytes, 0 in floats" },
     { "no layer of 8 bits", 1, "x : 2 3; y = Relu x; -> y",
       "C file: no value is quantized: expected QuantizeLinear and DequantizeLinear" },
 };
