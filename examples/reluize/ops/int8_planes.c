@@ -47,6 +47,27 @@ enum {
     PLANES_SLACK = 256        /* bytes behind an image that may be read */
 };
 
+/* The vectors that a set has for what is computed element by element, in bits. */
+typedef enum {
+    PLANES_NONE,
+    PLANES_NEON = 128,
+    PLANES_AVX2 = 256,
+    PLANES_AVX512 = 512
+} int8_vectors;
+
+static int8_vectors int8_plane_vectors_of(int8_set set)
+{
+    switch (set) {
+    case INT8_NEON:
+    case INT8_NEON_DOT: return PLANES_NEON;
+    case INT8_AVX2:
+    case INT8_AVX_VNNI: return PLANES_AVX2;
+    case INT8_AVX512_VNNI:
+    case INT8_AMX: return PLANES_AVX512;
+    default: return PLANES_NONE;
+    }
+}
+
 /* ---- sums to bytes ---- */
 
 /* A float from -2^22 to 2^22 rounded to an integer, half to even: from 2^23 on floats have no
@@ -221,7 +242,7 @@ void int8_from_table(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *tabl
 {
     size_t i = 0;
 #if PLANES_X86
-    if ((set == INT8_AVX512_VNNI || set == INT8_AMX) && __builtin_cpu_supports("avx512vbmi"))
+    if (int8_plane_vectors_of(set) == PLANES_AVX512 && __builtin_cpu_supports("avx512vbmi"))
         i = int8_plane_look_up_512(y, x, n, table);
 #endif
     (void)set;
@@ -235,12 +256,12 @@ void int8_to_bytes(uint8_t *y, const int32_t *sum, size_t n, size_t output, int 
     const float *factor = s->factor + output;
     size_t i = 0;
 #if PLANES_X86
-    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+    if (int8_plane_vectors_of(set) == PLANES_AVX512)
         i = int8_plane_scale_512(y, sum, n, factor, each, s);
-    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+    else if (int8_plane_vectors_of(set) == PLANES_AVX2)
         i = int8_plane_scale_256(y, sum, n, factor, each, s);
 #elif INT8_ARM
-    if (set == INT8_NEON || set == INT8_NEON_DOT)
+    if (int8_plane_vectors_of(set) == PLANES_NEON)
         i = int8_plane_scale_neon(y, sum, n, factor, each, s);
 #endif
     (void)set;
@@ -279,9 +300,9 @@ void int8_to_floats(float *y, const int32_t *sum, size_t n, const float *factor,
 {
     size_t i = 0;
 #if PLANES_X86
-    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+    if (int8_plane_vectors_of(set) == PLANES_AVX512)
         i = int8_plane_scale_floats_512(y, sum, n, factor);
-    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+    else if (int8_plane_vectors_of(set) == PLANES_AVX2)
         i = int8_plane_scale_floats_256(y, sum, n, factor);
 #endif
     (void)set;
@@ -963,7 +984,7 @@ static void int8_plane_sums_dot(int32_t *sums, const int8_planes *g, const uint8
 static size_t int8_plane_blocks(const int8_plane_places *places, size_t remain, int8_set set)
 {
     size_t blocks = PLANES_VECTORS / places->vectors;
-    if (set != INT8_AVX512_VNNI && set != INT8_AMX)
+    if (int8_plane_vectors_of(set) != PLANES_AVX512)
         return 1;
     while (blocks > remain || blocks == 3)
         blocks--;
@@ -1203,7 +1224,7 @@ static void int8_plane_depthwise(int32_t *sum, const int8_planes *g, const uint8
     const size_t columns = int8_plane_with_border(g, 1);
     size_t p, r, c;
 #if PLANES_X86
-    if (quads && (set == INT8_AVX512_VNNI || set == INT8_AMX)) {
+    if (quads && int8_plane_vectors_of(set) == PLANES_AVX512) {
         int8_plane_depthwise_512(sum, g, row, quads, first, pixels);
         return;
     }
@@ -1291,17 +1312,17 @@ static float int8_plane_value(const int8_steps *g, uint8_t x)
 
 #if PLANES_X86
 PLANES_ON(PLANES_512)
-__m512 int8_plane_value_512(const int8_steps *g, __mmask16 there, const uint8_t *x)
+__m512 int8_plane_value_512(const int8_steps *g, const uint8_t *x)
 {
-    const __m128i bytes =
-        _mm_xor_si128(_mm_maskz_loadu_epi8(there, x), _mm_set1_epi8((char)g->flip));
+    const __m128i bytes = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)x),
+                                        _mm_set1_epi8((char)g->flip));
     const __m512i whole = _mm512_sub_epi32(_mm512_cvtepu8_epi32(bytes), _mm512_set1_epi32(g->zero));
     return _mm512_mul_ps(_mm512_cvtepi32_ps(whole), _mm512_set1_ps(g->scale));
 }
 
 /* Quotients are limited, so that their conversion does not fail; that of a NaN is 0. */
 PLANES_ON(PLANES_512)
-void int8_plane_quantize_512(uint8_t *y, const int8_steps *g, __mmask16 there, __m512 x)
+void int8_plane_quantize_512(uint8_t *y, const int8_steps *g, __m512 x)
 {
     const __m512 far = _mm512_set1_ps(65535);
     const __m128i flip = _mm_set1_epi8((char)g->flip);
@@ -1313,7 +1334,7 @@ void int8_plane_quantize_512(uint8_t *y, const int8_steps *g, __mmask16 there, _
     whole = _mm512_add_epi32(whole, _mm512_set1_epi32(g->zero));
     whole = _mm512_max_epi32(whole, _mm512_setzero_si512());
     whole = _mm512_min_epi32(whole, _mm512_set1_epi32(255));
-    _mm_mask_storeu_epi8(y, there, _mm_xor_si128(_mm512_cvtepi32_epi8(whole), flip));
+    _mm_storeu_si128((__m128i *)(void *)y, _mm_xor_si128(_mm512_cvtepi32_epi8(whole), flip));
 }
 
 PLANES_ON(PLANES_512)
@@ -1321,7 +1342,7 @@ size_t int8_plane_dequantize_512(float *y, const uint8_t *x, size_t n, const int
 {
     size_t i;
     for (i = 0; i + 16 <= n; i += 16)
-        _mm512_storeu_ps(y + i, int8_plane_value_512(g, 0xFFFF, x + i));
+        _mm512_storeu_ps(y + i, int8_plane_value_512(g, x + i));
     return i;
 }
 
@@ -1330,7 +1351,7 @@ size_t int8_plane_quantize_all_512(uint8_t *y, const float *x, size_t n, const i
 {
     size_t i;
     for (i = 0; i + 16 <= n; i += 16)
-        int8_plane_quantize_512(y + i, g, 0xFFFF, _mm512_loadu_ps(x + i));
+        int8_plane_quantize_512(y + i, g, _mm512_loadu_ps(x + i));
     return i;
 }
 
@@ -1340,8 +1361,8 @@ size_t int8_plane_pair_512(uint8_t *y, const uint8_t *a, const uint8_t *b, size_
 {
     size_t i;
     for (i = 0; i + 16 <= n; i += 16) {
-        const __m512 u = int8_plane_value_512(p->of, 0xFFFF, a + i);
-        const __m512 v = int8_plane_value_512(p->of + 1, 0xFFFF, b + i);
+        const __m512 u = int8_plane_value_512(p->of, a + i);
+        const __m512 v = int8_plane_value_512(p->of + 1, b + i);
         __m512 t;
         if (p->op == '+')
             t = _mm512_add_ps(u, v);
@@ -1352,7 +1373,7 @@ size_t int8_plane_pair_512(uint8_t *y, const uint8_t *a, const uint8_t *b, size_
         /* the second operand is returned for NaN */
         if (p->clamps)
             t = _mm512_max_ps(_mm512_setzero_ps(), t);
-        int8_plane_quantize_512(y + i, &p->to, 0xFFFF, t);
+        int8_plane_quantize_512(y + i, &p->to, t);
     }
     return i;
 }
@@ -1426,9 +1447,9 @@ void int8_dequantize(float *y, const uint8_t *x, size_t n, const int8_steps *gri
 {
     size_t i = 0;
 #if PLANES_X86
-    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+    if (int8_plane_vectors_of(set) == PLANES_AVX512)
         i = int8_plane_dequantize_512(y, x, n, grid);
-    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+    else if (int8_plane_vectors_of(set) == PLANES_AVX2)
         i = int8_plane_dequantize_256(y, x, n, grid);
 #endif
     (void)set;
@@ -1440,9 +1461,9 @@ void int8_quantize(uint8_t *y, const float *x, size_t n, const int8_steps *grid,
 {
     size_t i = 0;
 #if PLANES_X86
-    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+    if (int8_plane_vectors_of(set) == PLANES_AVX512)
         i = int8_plane_quantize_all_512(y, x, n, grid);
-    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+    else if (int8_plane_vectors_of(set) == PLANES_AVX2)
         i = int8_plane_quantize_all_256(y, x, n, grid);
 #endif
     (void)set;
@@ -1455,9 +1476,9 @@ void int8_compute_pair(uint8_t *y, const uint8_t *a, const uint8_t *b, size_t n,
 {
     size_t i = 0;
 #if PLANES_X86
-    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+    if (int8_plane_vectors_of(set) == PLANES_AVX512)
         i = int8_plane_pair_512(y, a, b, n, p);
-    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+    else if (int8_plane_vectors_of(set) == PLANES_AVX2)
         i = int8_plane_pair_256(y, a, b, n, p);
 #endif
     (void)set;
