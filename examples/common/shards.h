@@ -5,7 +5,7 @@
        MPI_Init(&argc, &argv);
        shards s;
        shards_begin(&s, "program");
-       if (shards_differ(&s, shards_hash(shards_seed, options, bytes), "options", text))
+       if (shards_differ(&s, deploy_hash(DEPLOY_HASH, options, bytes), "options", text))
            return 1;                    each rank has printed its text, unless all have the same
        if (shards_divide(&s, 8))
            ...                          8 shards in a batch: a power of two, at least one a rank
@@ -29,6 +29,7 @@
    values are sent and received, however many ranks there are. */
 #ifndef SHARDS_H
 #define SHARDS_H
+#include "deploy.h"
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -105,18 +106,6 @@ static int shards_failed(const shards *s, int bad, const char *what, const char 
         return 0;
     shards_leave();
     return 1;
-}
-
-/* The hash of no bytes. */
-static const uint64_t shards_seed = 14695981039346656037u;
-
-/* Returns the FNV-1a hash of n bytes that follow those whose hash is `hash`. */
-static uint64_t shards_hash(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *p = (const unsigned char *)bytes;
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ p[i]) * 1099511628211u;
-    return hash;
 }
 
 /* Returns 0 if all ranks have the same hash; else 1 on all ranks, after each has printed what it
@@ -246,7 +235,7 @@ static int shards_send(const shards *s, unsigned char **p, size_t *n, const char
 static int shards_agree(const shards *s, uint64_t *hash)
 {
     uint64_t least = 0;
-    *hash = shards_hash(shards_seed, s->net->w, s->net->parameter_count * sizeof(float));
+    *hash = deploy_hash(DEPLOY_HASH, s->net->w, s->net->parameter_count * sizeof(float));
     MPI_Allreduce(hash, &least, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
     return least == *hash;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    text.c: characters and byte pairs of text.h. */
-#include "part.h"
+#include "part_id.h"
 #include "text.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -145,17 +145,6 @@ int text_load(text *t, const char *path, text_bytes *out)
         bad = text_fail(t, "%s: can't be read", path);
     fclose(f);
     return bad;
-}
-
-int text_replace(text *t, const char *path, int (*fill)(void *user, FILE *f), void *user)
-{
-#ifndef _WIN32
-    /* The file will be read again, so it must be a regular one. */
-    struct stat about;
-    if (!stat(path, &about) && !S_ISREG(about.st_mode))
-        return text_fail(t, "%s: not a regular file", path);
-#endif
-    return part_replace(path, fill, user) ? text_fail(t, "%s: can't be written", path) : 0;
 }
 
 int text_read(text *t, const char *path)

@@ -45,9 +45,6 @@ int text_read(text *t,
               const char *path); /* a file; NULL: the sources and documents of this repository */
 int text_load(text *t, const char *path,
               text_bytes *out); /* appends a regular file's bytes, free out->p; 1: there is none */
-/* fill writes a new file, which then takes the place of path: of nothing, a file, or the file that
-   a link leads to. Whatever goes wrong, and when, what was there is there, whole */
-int text_replace(text *t, const char *path, int (*fill)(void *user, FILE *f), void *user);
 /* 1: path leads, by whatever name or link, to a file that text_read or text_byte_pairs has read */
 int text_reads(const text *t, const char *path);
 int text_characters(text *t); /* the vocabulary: the characters of t->bytes. Encodes them */

@@ -246,12 +246,6 @@ static const char *choice(const char *choices, int i, char text[32])
     return text;
 }
 
-const char *config_choice(const char *name, const config *c, char text[32])
-{
-    const option *o = option_find(name, strlen(name));
-    return choice(o->choices, *(const int *)(const void *)((const char *)c + o->offset), text);
-}
-
 /* Writes the shortest text that is read back as the same number. */
 static int exact(char *text, size_t room, double v)
 {

@@ -277,7 +277,7 @@ void show_head(study *s)
 }
 
 /* where a point of the axes lies, without the rate */
-void show_place(study *s, long variant)
+static void show_place(study *s, long variant)
 {
     int at[MAX_AXES];
     plan_place(s, variant, at);

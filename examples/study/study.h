@@ -337,9 +337,6 @@ typedef struct {
     int no_logits;
 } evaluation;
 
-int study_evaluate(trainer *w, part which, const gate_state *before, const gate_state *after,
-                   evaluation *out);
-
 /* ---- the frame, for its own files and for experiments ---- */
 int study_fail(study *s, const char *format, ...);  /* keeps one line for stderr; returns -1 */
 int study_options(study *s, int argc, char **argv); /* options.c: 1 when --help was answered */
@@ -354,7 +351,6 @@ void config_plan(config *c); /* what --plan leaves open gets its values */
 float config_lambda0(const config *c);
 float config_target(const config *c);
 lgelu_lambda_map config_hardness(const config *c);
-const char *config_choice(const char *name, const config *c, char text[32]);
 
 int plan_make(study *s); /* plan.c: runs and families from axes, arms and seeds */
 run *plan_run(const study *s, long variant, int arm,
@@ -416,7 +412,6 @@ void print_cell(study *s, int width, const char *format, const double *v,
                 long n); /* mean ± deviation */
 long show_values(const study *s, long variant, int arm, const char *quantity, double *v);
 void show_head(study *s);
-void show_place(study *s, long variant);
 int show_table(study *s);
 void show_findings(study *s);
 

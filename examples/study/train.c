@@ -363,8 +363,8 @@ static size_t right_of(const float *logits, const int32_t *y, size_t rows, size_
 
 /* Evaluates the network on a part of the samples, with the gates of `before` and, unless it is
    NULL, with those of `after`. Returns 0, 1 where it diverged, or -1. */
-int study_evaluate(trainer *w, part which, const gate_state *before, const gate_state *after,
-                   evaluation *out)
+static int study_evaluate(trainer *w, part which, const gate_state *before, const gate_state *after,
+                          evaluation *out)
 {
     study *s = w->study;
     const task *t = &s->task;

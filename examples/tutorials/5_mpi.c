@@ -44,7 +44,7 @@ static int compare_options(const shards *s, int status)
     snprintf(mine, sizeof mine, "%s%.99s, %ld shards, %ld epochs, until %ld, lgelu.h %s",
              status < 0 ? "" : "refused options, ", kind, shard_count, epochs, until,
              LGELU_VERSION);
-    return shards_differ(s, shards_hash(shards_seed, mine, strlen(mine)), "options", mine);
+    return shards_differ(s, deploy_hash(DEPLOY_HASH, mine, strlen(mine)), "options", mine);
 }
 
 /* ---- 2. Data: images, or text for a GPT ---- */
@@ -57,11 +57,11 @@ static uint64_t hash_data(void)
     const size_t size[7] = { images.train,   images.channels, images.height,   images.width,
                              images.classes, words.tokens,    words.vocabulary };
     const size_t values = images.train ? images.train * data_size(&images) : 0;
-    uint64_t hash = shards_hash(shards_seed, size, sizeof size);
-    hash = shards_hash(hash, images.train_x, images.train_x ? values : 0);
-    hash = shards_hash(hash, images.train_row, images.train_row ? values * sizeof(float) : 0);
-    hash = shards_hash(hash, images.train_y, images.train_y ? images.train : 0);
-    return shards_hash(hash, words.token, words.tokens * sizeof *words.token);
+    uint64_t hash = deploy_hash(DEPLOY_HASH, size, sizeof size);
+    hash = deploy_hash(hash, images.train_x, images.train_x ? values : 0);
+    hash = deploy_hash(hash, images.train_row, images.train_row ? values * sizeof(float) : 0);
+    hash = deploy_hash(hash, images.train_y, images.train_y ? images.train : 0);
+    return deploy_hash(hash, words.token, words.tokens * sizeof *words.token);
 }
 
 /* Compares the data of all ranks, in the same way. */

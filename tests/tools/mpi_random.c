@@ -56,14 +56,6 @@ static int build(int *in, int *labels, size_t *classes)
     return lgelu_cross_entropy(&net, "loss", a, *labels);
 }
 
-static uint64_t fnv(uint64_t h, const void *data, size_t n)
-{
-    const unsigned char *p = (const unsigned char *)data;
-    for (; n; n--)
-        h = (h ^ *p++) * 1099511628211u;
-    return h;
-}
-
 static int train(shards *s, int in, int labels, size_t classes, size_t batch)
 {
     const size_t *shape = nodes[in].shape, size = shape[0] * shape[1] * shape[2],
@@ -130,10 +122,11 @@ int main(int argc, char **argv)
         bad = shards_allocate(&s, &net) || train(&s, in, labels, classes, batch);
         if (shards_failed(&s, bad, "training", net.message))
             return 1;
-        mine = fnv(fnv(1, net.w, net.parameter_count * sizeof *net.w), net.state,
-                   net.state_count * sizeof *net.state);
-        mine = fnv(fnv(mine, net.lambda, (size_t)net.lambda_count * sizeof *net.lambda), &s.loss,
-                   sizeof s.loss);
+        mine = deploy_hash(deploy_hash(1, net.w, net.parameter_count * sizeof *net.w), net.state,
+                           net.state_count * sizeof *net.state);
+        mine = deploy_hash(
+            deploy_hash(mine, net.lambda, (size_t)net.lambda_count * sizeof *net.lambda), &s.loss,
+            sizeof s.loss);
         if (shards_failed(&s, !shards_agree(&s, &hash), "weights", "not those of the other ranks"))
             return 1;
         if (!s.rank)

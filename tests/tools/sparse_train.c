@@ -10,6 +10,7 @@
    with β .9 and .99 and a weight decay of 0.1 of matrices; gradients of a norm of at most 1; a rate
    that rises to 0.001 over 100 steps and falls to a tenth along a cosine. Ctrl-C saves and ends
    with status 130. */
+#include "part.h"
 #include "npy.h"
 #include "onnx_out.h"
 #include "sparse_nets.h"
@@ -71,12 +72,12 @@ static int fill_windows(void *user, FILE *f)
     return bad;
 }
 
-static void write_file(text *t, const char *folder, const char *name, const char *end,
+static void write_file(const char *folder, const char *name, const char *end,
                        int fill(void *user, FILE *f), void *user)
 {
     char path[1024];
     snprintf(path, sizeof path, "%s/%s.%s", folder, name, end);
-    if (text_replace(t, path, fill, user))
+    if (part_replace(path, fill, user))
         die(path, "cannot be written");
 }
 
@@ -131,11 +132,11 @@ static void train(model *m, text *t, size_t split, long steps, const char *folde
         if (lgelu_net_step(net, &plan))
             die("training", net->message);
         if (time(NULL) - saved >= 60) {
-            write_file(t, folder, name, "safetensors", fill_checkpoint, net);
+            write_file(folder, name, "safetensors", fill_checkpoint, net);
             saved = time(NULL);
         }
     }
-    write_file(t, folder, name, "safetensors", fill_checkpoint, net);
+    write_file(folder, name, "safetensors", fill_checkpoint, net);
 }
 
 int main(int argc, char **argv)
@@ -167,8 +168,8 @@ int main(int argc, char **argv)
         return 130;
     w.t = &t;
     w.tokens = split;
-    write_file(&t, argv[4], name, "onnx", fill_onnx, &m.net);
-    write_file(&t, argv[4], name, "npy", fill_windows, &w);
+    write_file(argv[4], name, "onnx", fill_onnx, &m.net);
+    write_file(argv[4], name, "npy", fill_windows, &w);
     text_free(&t);
     free(m.memory);
     return 0;

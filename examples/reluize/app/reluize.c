@@ -497,9 +497,7 @@ static const option_row option_rows[] = {
     { "--memory",      .real = &option.memory, .least = 1e-3, .most = 1e6 },
     { "--early",       .real = &option.early, .least = 0, .most = 1e9 },
     { "--seed",        .whole = &option.seed, .least = 0, .most = 1e9 },
-    { "--quiet",       .flag = &option.quiet },
-    /* the name of --rate for --minutes and --steps, when it was for --epochs alone */
-    { "--distil-rate", .real = &option.rate, .least = 1e-9, .most = 10 }
+    { "--quiet",       .flag = &option.quiet }
 };
 /* clang-format on */
 

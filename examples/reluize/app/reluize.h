@@ -362,8 +362,6 @@ int conversion_find_value(const onnx_graph *g, const char *name, size_t n);
 int conversion_set_inner(conversion *c);
 /* Finds the outputs whose size depends on the data. Returns 0, or 1 after a message. */
 int conversion_find_open(conversion *c);
-/* Refuses to score such an output, and names a value before it. */
-int conversion_refuse_open(const conversion *c);
 /* Chooses what is scored: --output, or the first output of floats for each sample; and finds its
    classes. c->run has evaluated so many samples. Returns 0, or 1 after a message. */
 int conversion_choose_output(conversion *c, size_t samples);

@@ -135,7 +135,8 @@ int conversion_find_open(conversion *c)
     return bad;
 }
 
-int conversion_refuse_open(const conversion *c)
+/* Refuses to score such an output, and names a value before it. */
+static int conversion_refuse_open(const conversion *c)
 {
     const deploy_span *name = conversion_scored_name(c);
     const int from = selected_from(c, c->open_by);

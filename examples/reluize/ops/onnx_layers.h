@@ -140,8 +140,6 @@ ONNX_QUICK onnx_four onnx_four_second(const float *x)
 /* ---- tensors in the type of their arithmetic: float, double, or int64 for integers and bool ----
  */
 
-/* The type in which a type is computed. */
-int onnx_layer_type(int type);
 /* x in that type: shared if it has it, converted otherwise. Free it. NULL: out of memory. */
 onnx_tensor *onnx_layer_in(onnx_call *c, const onnx_tensor *x);
 /* Makes y, which has such a type, output k of this type. Takes y over; NULL: an error. */

@@ -63,10 +63,6 @@ onnx_tensor *onnx_out(onnx_call *c, int k, int type, int rank, const int64_t *di
 /* Makes output k another view of x with this shape: no element is copied. Returns 0 or -1. */
 int onnx_out_as(onnx_call *c, int k, const onnx_tensor *x, int rank, const int64_t *dim);
 
-/* Makes a text of n bytes, which stays until the run ends; equal ones are stored once. Returns 0 or
-   -1. */
-int onnx_text(onnx_call *c, const void *bytes, size_t n, deploy_span *text);
-
 /* Input k, or NULL where it is left out or beyond the node's inputs. */
 const onnx_tensor *onnx_in_of(const onnx_call *c, int k);
 /* Refuses unless inputs first to last (at most) are there. Returns 0 or -1. */

@@ -32,11 +32,6 @@ typedef struct {
     size_t bytes;
 } run_block;
 
-typedef struct {
-    unsigned char *p;
-    size_t n;
-} run_text;
-
 struct onnx_run_space {
     run_block pool[RUN_POOL];
     int pooled;
@@ -52,8 +47,6 @@ struct onnx_run_space {
     unsigned int8_sets;        /* of the processor, which takes long to ask */
     onnx_buffer *work;         /* of onnx_work, while an operator runs */
     int depth;                 /* of nested subgraphs that are running */
-    run_text *text; /* a table of the texts that operators made, which stay until the end */
-    size_t texts, text_places;
 };
 
 static onnx_tensor *onnx_run_not_made(onnx_call *c);
@@ -457,65 +450,6 @@ void onnx_tensor_set_real(onnx_tensor *x, size_t i, double y)
     }
 }
 
-/* ---- texts ---- */
-
-static size_t onnx_run_hash(const void *bytes, size_t n)
-{
-    const uint64_t h = deploy_hash(DEPLOY_HASH, bytes, n);
-    return (size_t)(h ^ h >> 32);
-}
-
-/* Makes the table of texts larger where it would be more than half full. Returns 0 or -1. */
-static int onnx_run_grow_texts(onnx_call *c)
-{
-    struct onnx_run_space *s = c->run->space;
-    const size_t places = s->text_places ? 2 * s->text_places : 64;
-    run_text *larger;
-    size_t k, at;
-    if (2 * (s->texts + 1) < s->text_places)
-        return 0;
-    larger = (run_text *)onnx_room(c, places, sizeof *larger);
-    if (!larger)
-        return -1;
-    for (k = 0; k < s->text_places; k++) {
-        if (!s->text[k].p)
-            continue;
-        at = onnx_run_hash(s->text[k].p, s->text[k].n) & (places - 1);
-        while (larger[at].p)
-            at = (at + 1) & (places - 1);
-        larger[at] = s->text[k];
-    }
-    onnx_room_free(s->text);
-    s->text = larger;
-    s->text_places = places;
-    return 0;
-}
-
-int onnx_text(onnx_call *c, const void *bytes, size_t n, deploy_span *text)
-{
-    struct onnx_run_space *s = c->run->space;
-    unsigned char *copy;
-    size_t at;
-    if (onnx_run_grow_texts(c))
-        return -1;
-    at = onnx_run_hash(bytes, n) & (s->text_places - 1);
-    while (s->text[at].p && (s->text[at].n != n || memcmp(s->text[at].p, bytes, n)))
-        at = (at + 1) & (s->text_places - 1);
-    if (!s->text[at].p) {
-        copy = (unsigned char *)onnx_room(c, deploy_plus(n, 1), 1);
-        if (!copy)
-            return -1;
-        if (n)
-            memcpy(copy, bytes, n);
-        s->text[at].p = copy;
-        s->text[at].n = n;
-        s->texts++;
-    }
-    text->p = s->text[at].p;
-    text->n = s->text[at].n;
-    return 0;
-}
-
 /* ---- [3] HALVES ---- */
 
 float onnx_from_half(uint16_t h)
@@ -578,12 +512,6 @@ uint16_t onnx_to_bfloat(float x)
 
 /* ---- [4] OPERATORS ---- */
 
-/* Returns whether a domain is ai.onnx, which may be written as an empty text, too. */
-static int onnx_run_is_onnx(const deploy_span *domain)
-{
-    return !domain->n || onnx_is(domain, "ai.onnx");
-}
-
 /* Returns the row of an operator, or NULL. *later: the least opset in which it is known, or 0. */
 static const onnx_operator *onnx_run_operator(const onnx_node *n, int opset, int *later)
 {
@@ -599,8 +527,7 @@ static const onnx_operator *onnx_run_operator(const onnx_node *n, int opset, int
     *later = 0;
     for (k = 0; k < sizeof table / sizeof *table; k++) {
         for (row = table[k]; row->name; row++) {
-            const int same =
-                row->domain ? onnx_is(&n->domain, row->domain) : onnx_run_is_onnx(&n->domain);
+            const int same = row->domain ? onnx_is(&n->domain, row->domain) : !n->domain.n;
             if (!same || !onnx_is(&n->op, row->name))
                 continue;
             if (!row->domain && row->since > opset)
@@ -1128,7 +1055,6 @@ onnx_run *onnx_run_begin(const onnx_graph *g, const onnx_run_options *options, c
 
 void onnx_run_end(onnx_run *r)
 {
-    size_t k;
     int i;
     if (!r)
         return;
@@ -1139,9 +1065,6 @@ void onnx_run_end(onnx_run *r)
         }
     }
     if (r->space) {
-        for (k = 0; k < r->space->text_places; k++)
-            onnx_room_free(r->space->text[k].p);
-        onnx_room_free(r->space->text);
         for (i = 0; r->space->kept && i < r->graph->top.nodes; i++)
             onnx_room_free(r->space->kept[i]);
         onnx_run_empty_pool(r);

@@ -20,7 +20,8 @@ enum {
 
 /* ---- [1] TYPES ---- */
 
-int onnx_layer_type(int type)
+/* The type in which a type is computed. */
+static int onnx_layer_type(int type)
 {
     if (type == ONNX_F64)
         return ONNX_F64;

@@ -84,7 +84,7 @@ static onnx_gates_op onnx_gates_kind(const onnx_run *r, const onnx_node *n)
         return onnx_gates_listed(&n->op, microsoft) && onnx_gates_rest_is_constant(r, n)
                    ? ONNX_GATES_CURVED
                    : ONNX_GATES_OPAQUE;
-    if (n->domain.n && !onnx_is(&n->domain, "ai.onnx"))
+    if (n->domain.n)
         return ONNX_GATES_OPAQUE;
     if (onnx_gates_listed(&n->op, same))
         return ONNX_GATES_SAME;

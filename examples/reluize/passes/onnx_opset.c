@@ -177,7 +177,7 @@ static const struct {
 static int opset_row(const onnx_graph *g, const onnx_node *n)
 {
     size_t k;
-    if (n->domain.n && !onnx_is(&n->domain, "ai.onnx"))
+    if (n->domain.n)
         return -1;
     for (k = 0; k < sizeof opset_changed / sizeof *opset_changed; k++) {
         if (onnx_is(&n->op, opset_changed[k].op) && g->opset < opset_changed[k].since)

@@ -529,7 +529,8 @@ const onnx_tensor *onnx_relu_get(const struct onnx_relu_space *s, size_t b, int 
     return s->batch[b].original[v];
 }
 
-void onnx_relu_fit_memory(struct onnx_relu_space *s)
+/* Drops batches while the streams exceed the memory limit. */
+static void onnx_relu_fit_memory(struct onnx_relu_space *s)
 {
     while (s->options.memory && s->run->used > s->options.memory && s->kept > 1
            && s->inputs - s->batch[s->kept - 1].inputs >= 8) {

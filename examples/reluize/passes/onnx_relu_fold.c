@@ -28,7 +28,7 @@ static int onnx_relu_passes_constant(const onnx_node *n)
                                            "Slice",       "Split",     "Resize",
                                            "AveragePool", "MaxPool",   "GlobalAveragePool" };
     size_t i;
-    if (n->domain.n && !onnx_is(&n->domain, "ai.onnx"))
+    if (n->domain.n)
         return 0;
     for (i = 0; i < sizeof through / sizeof *through; i++) {
         if (onnx_is(&n->op, through[i]))

@@ -110,8 +110,6 @@ const onnx_tensor *onnx_relu_need(struct onnx_relu_space *s, size_t b, int v);
 int onnx_relu_work(struct onnx_relu_space *s, size_t b, int node);
 void onnx_relu_clear_work(struct onnx_relu_space *s);
 const lgelu_threads *onnx_relu_threads(const struct onnx_relu_space *s);
-/* Drops batches while the streams exceed the memory limit. */
-void onnx_relu_fit_memory(struct onnx_relu_space *s);
 /* Adds a part to what is done, and reports it to the caller's function `progress`. Returns 0, or -1
    if that stops the conversion. */
 int onnx_relu_advance(struct onnx_relu_space *s, const char *what, double part);

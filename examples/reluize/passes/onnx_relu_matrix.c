@@ -58,8 +58,8 @@ int onnx_relu_describe(const struct onnx_relu_space *s, int i, onnx_relu_matrix 
     m->bias = 2;
     m->add = m->sum = m->other = -1;
     m->groups = 1;
-    if ((n->domain.n && !onnx_is(&n->domain, "ai.onnx")) || n->inputs < 2 || n->input[0] < 0
-        || n->input[1] < 0 || !n->outputs || n->output[0] < 0)
+    if (n->domain.n || n->inputs < 2 || n->input[0] < 0 || n->input[1] < 0 || !n->outputs
+        || n->output[0] < 0)
         if (!onnx_relu_is_recurrent(n) || n->domain.n || n->inputs < 3)
             return 0;
     m->y = n->output[0];
@@ -119,7 +119,7 @@ static onnx_relu_link onnx_relu_link_of(const struct onnx_relu_space *s, int nod
     const onnx_node *n = s->graph->top.node + node;
     size_t i;
     int k;
-    if ((n->domain.n && !onnx_is(&n->domain, "ai.onnx")) || !n->outputs || n->output[0] < 0)
+    if (n->domain.n || !n->outputs || n->output[0] < 0)
         return ONNX_RELU_STOP;
     for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         if (onnx_is(&n->op, shapes[i]))
