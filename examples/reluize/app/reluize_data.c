@@ -448,25 +448,6 @@ static int open_same(source *s, const onnx_declared *d)
     return 0;
 }
 
-/* Element k of sample i of an array in C's order. */
-static size_t array_index(const npy *a, size_t i, size_t k, size_t size)
-{
-    size_t at = 0, step = 1, d;
-    size_t index[NPY_DIMS];
-    if (!a->fortran)
-        return i * size + k;
-    index[0] = i;
-    for (d = a->dims; d-- > 1;) {
-        index[d] = k % a->shape[d];
-        k /= a->shape[d];
-    }
-    for (d = 0; d < a->dims; d++) {
-        at += index[d] * step;
-        step *= a->shape[d];
-    }
-    return at;
-}
-
 /* ---- [4] IMAGES ---- */
 
 /* The size of a dimension: what the file declares or, where it leaves it open, what --size gives.
@@ -1006,7 +987,7 @@ static int read_labels(void)
     all = (double *)allocate(a.count, sizeof *all);
     for (i = 0; i < samples; i++) {
         for (k = 0; k < answers; k++)
-            all[i * answers + k] = npy_at(&a, array_index(&a, i, k, answers));
+            all[i * answers + k] = npy_at(&a, npy_place(&a, i * answers + k));
     }
     take_labels(all, answers);
     free(all);
@@ -1285,7 +1266,7 @@ static void image_floats(const source *s, size_t place, float *to)
 /* Element k of a sample, scaled as the options say if it is a byte. */
 static double array_element(const source *s, size_t place, size_t k)
 {
-    const double x = npy_at(&s->array, array_index(&s->array, place, k, s->elements));
+    const double x = npy_at(&s->array, npy_place(&s->array, place * s->elements + k));
     size_t channel = 0;
     if (s->array.type != NPY_U8 || s->type != ONNX_F32 || !option.normalised)
         return x;

@@ -238,8 +238,7 @@ double npy_at(const npy *a, size_t i)
     }
 }
 
-/* Returns the place in the file of element i of C's order. */
-static size_t npy_place(const npy *a, size_t i)
+size_t npy_place(const npy *a, size_t i)
 {
     size_t at = a->fortran ? 0 : i, rest = i, j, k;
     for (k = a->fortran ? a->dims : 0; k--; rest /= a->shape[k]) {

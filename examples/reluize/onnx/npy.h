@@ -57,6 +57,9 @@ lgelu_status npy_read(npy *a, const void *file, size_t bytes);
 /* Returns element i in the file's order. */
 double npy_at(const npy *a, size_t i);
 
+/* Returns which element of the file's order is element i of C's order. */
+size_t npy_place(const npy *a, size_t i);
+
 /* Converts all elements to float, y[count], in C's order. */
 void npy_floats(float *y, const npy *a);
 

@@ -21,6 +21,7 @@ typedef struct onnx_call {
     onnx_tensor *const *outer;          /* for subgraphs: the values of the enclosing graph */
     const onnx_function_call *function; /* inside of a function of the model: the call of it */
     const struct onnx_call *whole; /* by onnx_apply: the operator of which this one is a part */
+    const void *with;              /* of the operator's row */
 } onnx_call;
 
 typedef int onnx_function_of_call(onnx_call *c);
@@ -31,7 +32,7 @@ typedef struct {
     const char *name;
     int since;
     onnx_function_of_call *run;
-    const char *domain; /* NULL: ai.onnx */
+    const void *with; /* what tells this operator from others with the same function, or NULL */
 } onnx_operator;
 
 /* The tables, each ended by a row whose name is NULL. */

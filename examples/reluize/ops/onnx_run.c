@@ -515,22 +515,24 @@ uint16_t onnx_to_bfloat(float x)
 /* Returns the row of an operator, or NULL. *later: the least opset in which it is known, or 0. */
 static const onnx_operator *onnx_run_operator(const onnx_node *n, int opset, int *later)
 {
-    static const onnx_operator *const table[] = {
+    static const onnx_operator *const standard[] = {
         onnx_unary_operators,     onnx_math_operators,     onnx_reduce_operators,
         onnx_shape_operators,     onnx_index_operators,    onnx_layer_operators,
         onnx_conv_operators,      onnx_norm_operators,     onnx_image_operators,
         onnx_recurrent_operators, onnx_sequence_operators, onnx_list_operators,
-        onnx_spectrum_operators,  onnx_loss_operators,     onnx_microsoft_operators
+        onnx_spectrum_operators,  onnx_loss_operators
     };
-    const onnx_operator *best = NULL, *row;
+    static const onnx_operator *const microsoft[] = { onnx_microsoft_operators };
+    const int own = onnx_is(&n->domain, "com.microsoft");
+    const onnx_operator *const *table = own ? microsoft : standard, *best = NULL, *row;
+    const size_t tables = own ? 1 : n->domain.n ? 0 : sizeof standard / sizeof *standard;
     size_t k;
     *later = 0;
-    for (k = 0; k < sizeof table / sizeof *table; k++) {
+    for (k = 0; k < tables; k++) {
         for (row = table[k]; row->name; row++) {
-            const int same = row->domain ? onnx_is(&n->domain, row->domain) : !n->domain.n;
-            if (!same || !onnx_is(&n->op, row->name))
+            if (!onnx_is(&n->op, row->name))
                 continue;
-            if (!row->domain && row->since > opset)
+            if (!own && row->since > opset)
                 *later = !*later || row->since < *later ? row->since : *later;
             else if (!best || row->since > best->since)
                 best = row;
@@ -1274,6 +1276,7 @@ static int onnx_run_call(onnx_call *c)
         if (c->in[k] && c->in[k]->type >= ONNX_SEQUENCE)
             return onnx_refuse_call(c, "input %d is not a tensor", (int64_t)k);
     }
+    c->with = row->with;
     failed = row->run(c);
     if (!c->whole)
         onnx_work_end(c->run);

@@ -338,7 +338,7 @@ int onnx_takes_sequences(const onnx_operator *row)
     const onnx_operator *list;
     size_t k;
     for (k = 0; k < sizeof others / sizeof *others; k++) {
-        if (!row->domain && !strcmp(row->name, others[k]))
+        if (!strcmp(row->name, others[k]))
             return 1;
     }
     for (list = onnx_list_operators; list->name; list++) {

@@ -521,13 +521,11 @@ static const onnx_math_kernels onnx_math_fmod = {
 
 /* ---- [4] OPERATORS ---- */
 
-#define MATH_OPERATOR(NAME) \
-    static int onnx_run_##NAME(onnx_call *c) { return onnx_math_run(c, &onnx_math_##NAME); }
-
-MATH_OPERATOR(add)
-MATH_OPERATOR(sub)
-MATH_OPERATOR(mul)
-MATH_OPERATOR(div)
+/* Operators of two inputs, and of any number of them, whose functions are those of their row. */
+static int onnx_math_two(onnx_call *c)
+{
+    return onnx_math_run(c, (const onnx_math_kernels *)c->with);
+}
 
 static int onnx_run_equal(onnx_call *c)
 {
@@ -537,17 +535,6 @@ static int onnx_run_equal(onnx_call *c)
     c->out[0] = onnx_math_broadcast(c, onnx_math_equal_text, sizeof(deploy_span), 1, a, b);
     return c->out[0] ? 0 : -1;
 }
-
-MATH_OPERATOR(less)
-MATH_OPERATOR(greater)
-MATH_OPERATOR(less_equal)
-MATH_OPERATOR(greater_equal)
-MATH_OPERATOR(and)
-MATH_OPERATOR(or)
-MATH_OPERATOR(xor)
-MATH_OPERATOR(bits_and)
-MATH_OPERATOR(bits_or)
-MATH_OPERATOR(bits_xor)
 
 /* The slope is broadcast to the shape of x; before opset 7 it is one number or one a channel. */
 static int onnx_run_prelu(onnx_call *c)
@@ -598,11 +585,10 @@ static int onnx_math_fold(onnx_call *c, const onnx_math_kernels *kernels)
     return sum ? 0 : -1;
 }
 
-static int onnx_run_sum(onnx_call *c) { return onnx_math_fold(c, &onnx_math_add); }
-
-static int onnx_run_max(onnx_call *c) { return onnx_math_fold(c, &onnx_math_max); }
-
-static int onnx_run_min(onnx_call *c) { return onnx_math_fold(c, &onnx_math_min); }
+static int onnx_math_many(onnx_call *c)
+{
+    return onnx_math_fold(c, (const onnx_math_kernels *)c->with);
+}
 
 static int onnx_run_mean(onnx_call *c)
 {
@@ -1130,37 +1116,37 @@ static int onnx_run_dynamic_quantize(onnx_call *c)
 
 /* clang-format off */
 const onnx_operator onnx_math_operators[] = {
-    { "Add",                   1,  onnx_run_add,              NULL },
-    { "And",                   1,  onnx_run_and,              NULL },
+    { "Add",                   1,  onnx_math_two,             &onnx_math_add },
+    { "And",                   1,  onnx_math_two,             &onnx_math_and },
     { "BitCast",               26, onnx_run_bit_cast,         NULL },
     { "BitShift",              11, onnx_run_bit_shift,        NULL },
-    { "BitwiseAnd",            18, onnx_run_bits_and,         NULL },
-    { "BitwiseOr",             18, onnx_run_bits_or,          NULL },
-    { "BitwiseXor",            18, onnx_run_bits_xor,         NULL },
+    { "BitwiseAnd",            18, onnx_math_two,             &onnx_math_bits_and },
+    { "BitwiseOr",             18, onnx_math_two,             &onnx_math_bits_or },
+    { "BitwiseXor",            18, onnx_math_two,             &onnx_math_bits_xor },
     { "Cast",                  6,  onnx_run_cast,             NULL },
     { "CastLike",              15, onnx_run_cast_like,        NULL },
     { "DequantizeLinear",      10, onnx_run_dequantize,       NULL },
-    { "Div",                   1,  onnx_run_div,              NULL },
+    { "Div",                   1,  onnx_math_two,             &onnx_math_div },
     { "DynamicQuantizeLinear", 11, onnx_run_dynamic_quantize, NULL },
     { "Equal",                 1,  onnx_run_equal,            NULL },
-    { "Greater",               1,  onnx_run_greater,          NULL },
-    { "GreaterOrEqual",        12, onnx_run_greater_equal,    NULL },
-    { "Less",                  1,  onnx_run_less,             NULL },
-    { "LessOrEqual",           12, onnx_run_less_equal,       NULL },
-    { "Max",                   1,  onnx_run_max,              NULL },
+    { "Greater",               1,  onnx_math_two,             &onnx_math_greater },
+    { "GreaterOrEqual",        12, onnx_math_two,             &onnx_math_greater_equal },
+    { "Less",                  1,  onnx_math_two,             &onnx_math_less },
+    { "LessOrEqual",           12, onnx_math_two,             &onnx_math_less_equal },
+    { "Max",                   1,  onnx_math_many,            &onnx_math_max },
     { "Mean",                  1,  onnx_run_mean,             NULL },
-    { "Min",                   1,  onnx_run_min,              NULL },
+    { "Min",                   1,  onnx_math_many,            &onnx_math_min },
     { "Mod",                   10, onnx_run_mod,              NULL },
-    { "Mul",                   1,  onnx_run_mul,              NULL },
-    { "Or",                    1,  onnx_run_or,               NULL },
+    { "Mul",                   1,  onnx_math_two,             &onnx_math_mul },
+    { "Or",                    1,  onnx_math_two,             &onnx_math_or },
     { "Pow",                   1,  onnx_run_pow,              NULL },
     { "PRelu",                 1,  onnx_run_prelu,            NULL },
     { "QuantizeLinear",        10, onnx_run_quantize,         NULL },
-    { "Sub",                   1,  onnx_run_sub,              NULL },
-    { "Sum",                   1,  onnx_run_sum,              NULL },
+    { "Sub",                   1,  onnx_math_two,             &onnx_math_sub },
+    { "Sum",                   1,  onnx_math_many,            &onnx_math_add },
     { "SwiGLU",                28, onnx_run_swiglu,           NULL },
     { "Where",                 9,  onnx_run_where,            NULL },
-    { "Xor",                   1,  onnx_run_xor,              NULL },
-    { NULL,                    0,  NULL,                 NULL },
+    { "Xor",                   1,  onnx_math_two,             &onnx_math_xor },
+    { NULL,                    0,  NULL,                      NULL },
 };
 /* clang-format on */

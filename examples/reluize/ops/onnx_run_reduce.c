@@ -407,8 +407,8 @@ onnx_tensor *onnx_reduce_result(onnx_call *c, const unsigned char *reduced, int 
     return onnx_out(c, 0, type, rank, dim);
 }
 
-static int onnx_reduce_run(onnx_call *c, onnx_reduce_map map, onnx_reduce_fold fold,
-                           onnx_reduce_end end)
+/* All of them: what they do with the elements is in their row. */
+static int onnx_reduce_run(onnx_call *c)
 {
     unsigned char reduced[ONNX_MOST_RANK];
     onnx_reduce_job job;
@@ -416,12 +416,10 @@ static int onnx_reduce_run(onnx_call *c, onnx_reduce_map map, onnx_reduce_fold f
     if (onnx_need(c, 1) || onnx_reduce_axes(c, reduced))
         return -1;
     job.x = c->in[0];
-    job.kind.map = map;
-    job.kind.fold = fold;
-    job.kind.end = end;
+    job.kind = *(const onnx_reduce_kind *)c->with;
     job.as = onnx_arithmetic_of(job.x->type);
-    if (job.as == ONNX_AS_NOTHING || (job.x->type == ONNX_BOOL && fold < REDUCE_MOST)
-        || (map == REDUCE_EXP && !onnx_is_float(job.x->type)))
+    if (job.as == ONNX_AS_NOTHING || (job.x->type == ONNX_BOOL && job.kind.fold < REDUCE_MOST)
+        || (job.kind.map == REDUCE_EXP && !onnx_is_float(job.x->type)))
         return onnx_refuse_call(c, "it is not defined for %s", onnx_type_name(job.x->type));
     if (job.as == ONNX_AS_F32)
         job.as = ONNX_AS_F64;
@@ -441,19 +439,16 @@ static int onnx_reduce_run(onnx_call *c, onnx_reduce_map map, onnx_reduce_fold f
 
 /* ---- [3] REDUCTIONS ---- */
 
-#define REDUCE_OPERATOR(NAME, MAP, FOLD, END) \
-    static int onnx_run_##NAME(onnx_call *c) { return onnx_reduce_run(c, MAP, FOLD, END); }
-
-REDUCE_OPERATOR(sum, REDUCE_AS_IT_IS, REDUCE_ADD, REDUCE_PLAIN)
-REDUCE_OPERATOR(mean, REDUCE_AS_IT_IS, REDUCE_ADD, REDUCE_AVERAGE)
-REDUCE_OPERATOR(max, REDUCE_AS_IT_IS, REDUCE_MOST, REDUCE_PLAIN)
-REDUCE_OPERATOR(min, REDUCE_AS_IT_IS, REDUCE_LEAST, REDUCE_PLAIN)
-REDUCE_OPERATOR(prod, REDUCE_AS_IT_IS, REDUCE_MULTIPLY, REDUCE_PLAIN)
-REDUCE_OPERATOR(l1, REDUCE_ABSOLUTE, REDUCE_ADD, REDUCE_PLAIN)
-REDUCE_OPERATOR(l2, REDUCE_SQUARE, REDUCE_ADD, REDUCE_ROOT)
-REDUCE_OPERATOR(sum_square, REDUCE_SQUARE, REDUCE_ADD, REDUCE_PLAIN)
-REDUCE_OPERATOR(log_sum, REDUCE_AS_IT_IS, REDUCE_ADD, REDUCE_LOG)
-REDUCE_OPERATOR(log_sum_exp, REDUCE_EXP, REDUCE_ADD, REDUCE_LOG)
+static const onnx_reduce_kind onnx_reduce_sum = { REDUCE_AS_IT_IS, REDUCE_ADD, REDUCE_PLAIN };
+static const onnx_reduce_kind onnx_reduce_mean = { REDUCE_AS_IT_IS, REDUCE_ADD, REDUCE_AVERAGE };
+static const onnx_reduce_kind onnx_reduce_max = { REDUCE_AS_IT_IS, REDUCE_MOST, REDUCE_PLAIN };
+static const onnx_reduce_kind onnx_reduce_min = { REDUCE_AS_IT_IS, REDUCE_LEAST, REDUCE_PLAIN };
+static const onnx_reduce_kind onnx_reduce_prod = { REDUCE_AS_IT_IS, REDUCE_MULTIPLY, REDUCE_PLAIN };
+static const onnx_reduce_kind onnx_reduce_l1 = { REDUCE_ABSOLUTE, REDUCE_ADD, REDUCE_PLAIN };
+static const onnx_reduce_kind onnx_reduce_l2 = { REDUCE_SQUARE, REDUCE_ADD, REDUCE_ROOT };
+static const onnx_reduce_kind onnx_reduce_sum_square = { REDUCE_SQUARE, REDUCE_ADD, REDUCE_PLAIN };
+static const onnx_reduce_kind onnx_reduce_log_sum = { REDUCE_AS_IT_IS, REDUCE_ADD, REDUCE_LOG };
+static const onnx_reduce_kind onnx_reduce_log_sum_exp = { REDUCE_EXP, REDUCE_ADD, REDUCE_LOG };
 
 /* ---- [4] EXTREMES ---- */
 
@@ -824,17 +819,17 @@ const onnx_operator onnx_reduce_operators[] = {
     { "CumSum",          11, onnx_run_cum_sum,     NULL },
     { "Hardmax",         1,  onnx_run_hardmax,     NULL },
     { "LogSoftmax",      1,  onnx_run_log_softmax, NULL },
-    { "ReduceL1",        1,  onnx_run_l1,          NULL },
-    { "ReduceL2",        1,  onnx_run_l2,          NULL },
-    { "ReduceLogSum",    1,  onnx_run_log_sum,     NULL },
-    { "ReduceLogSumExp", 1,  onnx_run_log_sum_exp, NULL },
-    { "ReduceMax",       1,  onnx_run_max,         NULL },
-    { "ReduceMean",      1,  onnx_run_mean,        NULL },
-    { "ReduceMin",       1,  onnx_run_min,         NULL },
-    { "ReduceProd",      1,  onnx_run_prod,        NULL },
-    { "ReduceSum",       1,  onnx_run_sum,         NULL },
-    { "ReduceSumSquare", 1,  onnx_run_sum_square,  NULL },
+    { "ReduceL1",        1,  onnx_reduce_run,      &onnx_reduce_l1 },
+    { "ReduceL2",        1,  onnx_reduce_run,      &onnx_reduce_l2 },
+    { "ReduceLogSum",    1,  onnx_reduce_run,      &onnx_reduce_log_sum },
+    { "ReduceLogSumExp", 1,  onnx_reduce_run,      &onnx_reduce_log_sum_exp },
+    { "ReduceMax",       1,  onnx_reduce_run,      &onnx_reduce_max },
+    { "ReduceMean",      1,  onnx_reduce_run,      &onnx_reduce_mean },
+    { "ReduceMin",       1,  onnx_reduce_run,      &onnx_reduce_min },
+    { "ReduceProd",      1,  onnx_reduce_run,      &onnx_reduce_prod },
+    { "ReduceSum",       1,  onnx_reduce_run,      &onnx_reduce_sum },
+    { "ReduceSumSquare", 1,  onnx_reduce_run,      &onnx_reduce_sum_square },
     { "Softmax",         1,  onnx_run_softmax,     NULL },
-    { NULL,              0,  NULL,            NULL },
+    { NULL,              0,  NULL,                 NULL },
 };
 /* clang-format on */

@@ -336,97 +336,50 @@ void onnx_sigmoid_floats(float *y, const float *x, size_t n)
 
 /* ---- [3] OPERATORS ---- */
 
-/* Runs a function that has up to two float attributes; a name that is NULL: none. */
-static int onnx_unary_with(onnx_call *c, const onnx_unary_kernels *kernels, const char *first,
-                           float a, const char *second, float b)
+/* Operators that have no attributes: functions of their row. */
+static int onnx_unary_plain(onnx_call *c)
 {
-    onnx_parameters p;
-    memset(&p, 0, sizeof p);
-    if (first)
-        p.d[0] = (double)onnx_float(c, first, a);
-    if (second)
-        p.d[1] = (double)onnx_float(c, second, b);
-    return onnx_unary_run(c, kernels, &p);
+    return onnx_unary_run(c, (const onnx_unary_kernels *)c->with, NULL);
 }
 
-/* One operator that has no attributes. */
-#define UNARY_OPERATOR(NAME) \
-    static int onnx_run_##NAME(onnx_call *c) { return onnx_unary_run(c, &onnx_unary_##NAME, NULL); }
+/* Those that have one or two float attributes; a name that is NULL: none. */
+typedef struct {
+    const onnx_unary_kernels *kernels;
+    const char *first;
+    float a; /* where it is left out */
+    const char *second;
+    float b;
+} onnx_unary_form;
 
-UNARY_OPERATOR(abs)
-UNARY_OPERATOR(neg)
-UNARY_OPERATOR(sign)
-UNARY_OPERATOR(relu)
-UNARY_OPERATOR(ceil)
-UNARY_OPERATOR(floor)
-UNARY_OPERATOR(round)
-UNARY_OPERATOR(reciprocal)
-UNARY_OPERATOR(sqrt)
-UNARY_OPERATOR(sin)
-UNARY_OPERATOR(cos)
-UNARY_OPERATOR(tan)
-UNARY_OPERATOR(asin)
-UNARY_OPERATOR(acos)
-UNARY_OPERATOR(atan)
-UNARY_OPERATOR(sinh)
-UNARY_OPERATOR(cosh)
-UNARY_OPERATOR(asinh)
-UNARY_OPERATOR(acosh)
-UNARY_OPERATOR(atanh)
-UNARY_OPERATOR(exp)
-UNARY_OPERATOR(log)
-UNARY_OPERATOR(tanh)
-UNARY_OPERATOR(sigmoid)
-UNARY_OPERATOR(softplus)
-UNARY_OPERATOR(mish)
-UNARY_OPERATOR(softsign)
-UNARY_OPERATOR(hard_swish)
+static const onnx_unary_form onnx_form_celu = { &onnx_unary_celu, "alpha", 1, NULL, 0 };
+static const onnx_unary_form onnx_form_elu = { &onnx_unary_elu, "alpha", 1, NULL, 0 };
+static const onnx_unary_form onnx_form_hard_sigmoid = { &onnx_unary_hard_sigmoid, "alpha", 0.2f,
+                                                        "beta", 0.5f };
+static const onnx_unary_form onnx_form_leaky = { &onnx_unary_leaky, "alpha", 0.01f, NULL, 0 };
+static const onnx_unary_form onnx_form_selu = { &onnx_unary_selu, "alpha",
+                                                1.67326319217681884765625f, "gamma",
+                                                1.05070102214813232421875f };
+static const onnx_unary_form onnx_form_shrink = { &onnx_unary_shrink, "lambd", 0.5f, "bias", 0 };
+static const onnx_unary_form onnx_form_swish = { &onnx_unary_swish, "alpha", 1, NULL, 0 };
+static const onnx_unary_form onnx_form_threshold = { &onnx_unary_threshold, "alpha", 1, NULL, 0 };
+/* opsets 7 to 10: the bounds are attributes */
+static const onnx_unary_form onnx_form_clip = { &onnx_unary_clip, "min", -FLT_MAX, "max", FLT_MAX };
+
+static int onnx_unary_formed(onnx_call *c)
+{
+    const onnx_unary_form *form = (const onnx_unary_form *)c->with;
+    onnx_parameters p;
+    memset(&p, 0, sizeof p);
+    p.d[0] = (double)onnx_float(c, form->first, form->a);
+    if (form->second)
+        p.d[1] = (double)onnx_float(c, form->second, form->b);
+    return onnx_unary_run(c, form->kernels, &p);
+}
 
 static int onnx_run_erf(onnx_call *c)
 {
     const onnx_parameters p = { { 4, 0 }, { 0, 0 }, { 0, 0 } };
     return onnx_unary_run(c, &onnx_unary_erf, &p);
-}
-
-static int onnx_run_swish(onnx_call *c)
-{
-    return onnx_unary_with(c, &onnx_unary_swish, "alpha", 1, NULL, 0);
-}
-
-static int onnx_run_elu(onnx_call *c)
-{
-    return onnx_unary_with(c, &onnx_unary_elu, "alpha", 1, NULL, 0);
-}
-
-static int onnx_run_celu(onnx_call *c)
-{
-    return onnx_unary_with(c, &onnx_unary_celu, "alpha", 1, NULL, 0);
-}
-
-static int onnx_run_selu(onnx_call *c)
-{
-    return onnx_unary_with(c, &onnx_unary_selu, "alpha", 1.67326319217681884765625f, "gamma",
-                           1.05070102214813232421875f);
-}
-
-static int onnx_run_leaky_relu(onnx_call *c)
-{
-    return onnx_unary_with(c, &onnx_unary_leaky, "alpha", 0.01f, NULL, 0);
-}
-
-static int onnx_run_thresholded_relu(onnx_call *c)
-{
-    return onnx_unary_with(c, &onnx_unary_threshold, "alpha", 1, NULL, 0);
-}
-
-static int onnx_run_hard_sigmoid(onnx_call *c)
-{
-    return onnx_unary_with(c, &onnx_unary_hard_sigmoid, "alpha", 0.2f, "beta", 0.5f);
-}
-
-static int onnx_run_shrink(onnx_call *c)
-{
-    return onnx_unary_with(c, &onnx_unary_shrink, "lambd", 0.5f, "bias", 0);
 }
 
 static int onnx_run_gelu(onnx_call *c)
@@ -451,12 +404,6 @@ static int onnx_run_identity(onnx_call *c)
     if (onnx_need(c, 1))
         return -1;
     return onnx_out_as(c, 0, c->in[0], c->in[0]->rank, c->in[0]->dim);
-}
-
-/* Opsets 7 to 10: the bounds are attributes. */
-static int onnx_run_clip_6(onnx_call *c)
-{
-    return onnx_unary_with(c, &onnx_unary_clip, "min", -FLT_MAX, "max", FLT_MAX);
 }
 
 /* Reads the bound in input k, if it is there. */
@@ -603,53 +550,53 @@ static int onnx_run_dropout(onnx_call *c)
 
 /* clang-format off */
 const onnx_operator onnx_unary_operators[] = {
-    { "Abs",             1,  onnx_run_abs,              NULL },
-    { "Acos",            7,  onnx_run_acos,             NULL },
-    { "Acosh",           9,  onnx_run_acosh,            NULL },
-    { "Asin",            7,  onnx_run_asin,             NULL },
-    { "Asinh",           9,  onnx_run_asinh,            NULL },
-    { "Atan",            7,  onnx_run_atan,             NULL },
-    { "Atanh",           9,  onnx_run_atanh,            NULL },
-    { "BitwiseNot",      18, onnx_run_bitwise_not,      NULL },
-    { "Ceil",            1,  onnx_run_ceil,             NULL },
-    { "Celu",            12, onnx_run_celu,             NULL },
-    { "Clip",            6,  onnx_run_clip_6,           NULL },
-    { "Clip",            11, onnx_run_clip,             NULL },
-    { "Cos",             7,  onnx_run_cos,              NULL },
-    { "Cosh",            9,  onnx_run_cosh,             NULL },
-    { "Dropout",         7,  onnx_run_dropout_7,        NULL },
-    { "Dropout",         12, onnx_run_dropout,          NULL },
-    { "Elu",             1,  onnx_run_elu,              NULL },
-    { "Erf",             9,  onnx_run_erf,              NULL },
-    { "Exp",             1,  onnx_run_exp,              NULL },
-    { "Floor",           1,  onnx_run_floor,            NULL },
-    { "Gelu",            20, onnx_run_gelu,             NULL },
-    { "HardSigmoid",     1,  onnx_run_hard_sigmoid,     NULL },
-    { "HardSwish",       14, onnx_run_hard_swish,       NULL },
-    { "Identity",        1,  onnx_run_identity,         NULL },
-    { "IsInf",           10, onnx_run_is_inf,           NULL },
-    { "IsNaN",           9,  onnx_run_is_nan,           NULL },
-    { "LeakyRelu",       1,  onnx_run_leaky_relu,       NULL },
-    { "Log",             1,  onnx_run_log,              NULL },
-    { "Mish",            18, onnx_run_mish,             NULL },
-    { "Neg",             1,  onnx_run_neg,              NULL },
-    { "Not",             1,  onnx_run_not,              NULL },
-    { "Reciprocal",      1,  onnx_run_reciprocal,       NULL },
-    { "Relu",            1,  onnx_run_relu,             NULL },
-    { "Round",           11, onnx_run_round,            NULL },
-    { "Selu",            1,  onnx_run_selu,             NULL },
-    { "Shrink",          9,  onnx_run_shrink,           NULL },
-    { "Sigmoid",         1,  onnx_run_sigmoid,          NULL },
-    { "Sign",            9,  onnx_run_sign,             NULL },
-    { "Sin",             7,  onnx_run_sin,              NULL },
-    { "Sinh",            9,  onnx_run_sinh,             NULL },
-    { "Softplus",        1,  onnx_run_softplus,         NULL },
-    { "Softsign",        1,  onnx_run_softsign,         NULL },
-    { "Sqrt",            1,  onnx_run_sqrt,             NULL },
-    { "Swish",           24, onnx_run_swish,            NULL },
-    { "Tan",             7,  onnx_run_tan,              NULL },
-    { "Tanh",            1,  onnx_run_tanh,             NULL },
-    { "ThresholdedRelu", 10, onnx_run_thresholded_relu, NULL },
+    { "Abs",             1,  onnx_unary_plain,     &onnx_unary_abs },
+    { "Acos",            7,  onnx_unary_plain,     &onnx_unary_acos },
+    { "Acosh",           9,  onnx_unary_plain,     &onnx_unary_acosh },
+    { "Asin",            7,  onnx_unary_plain,     &onnx_unary_asin },
+    { "Asinh",           9,  onnx_unary_plain,     &onnx_unary_asinh },
+    { "Atan",            7,  onnx_unary_plain,     &onnx_unary_atan },
+    { "Atanh",           9,  onnx_unary_plain,     &onnx_unary_atanh },
+    { "BitwiseNot",      18, onnx_run_bitwise_not, NULL },
+    { "Ceil",            1,  onnx_unary_plain,     &onnx_unary_ceil },
+    { "Celu",            12, onnx_unary_formed,    &onnx_form_celu },
+    { "Clip",            6,  onnx_unary_formed,    &onnx_form_clip },
+    { "Clip",            11, onnx_run_clip,        NULL },
+    { "Cos",             7,  onnx_unary_plain,     &onnx_unary_cos },
+    { "Cosh",            9,  onnx_unary_plain,     &onnx_unary_cosh },
+    { "Dropout",         7,  onnx_run_dropout_7,   NULL },
+    { "Dropout",         12, onnx_run_dropout,     NULL },
+    { "Elu",             1,  onnx_unary_formed,    &onnx_form_elu },
+    { "Erf",             9,  onnx_run_erf,         NULL },
+    { "Exp",             1,  onnx_unary_plain,     &onnx_unary_exp },
+    { "Floor",           1,  onnx_unary_plain,     &onnx_unary_floor },
+    { "Gelu",            20, onnx_run_gelu,        NULL },
+    { "HardSigmoid",     1,  onnx_unary_formed,    &onnx_form_hard_sigmoid },
+    { "HardSwish",       14, onnx_unary_plain,     &onnx_unary_hard_swish },
+    { "Identity",        1,  onnx_run_identity,    NULL },
+    { "IsInf",           10, onnx_run_is_inf,      NULL },
+    { "IsNaN",           9,  onnx_run_is_nan,      NULL },
+    { "LeakyRelu",       1,  onnx_unary_formed,    &onnx_form_leaky },
+    { "Log",             1,  onnx_unary_plain,     &onnx_unary_log },
+    { "Mish",            18, onnx_unary_plain,     &onnx_unary_mish },
+    { "Neg",             1,  onnx_unary_plain,     &onnx_unary_neg },
+    { "Not",             1,  onnx_run_not,         NULL },
+    { "Reciprocal",      1,  onnx_unary_plain,     &onnx_unary_reciprocal },
+    { "Relu",            1,  onnx_unary_plain,     &onnx_unary_relu },
+    { "Round",           11, onnx_unary_plain,     &onnx_unary_round },
+    { "Selu",            1,  onnx_unary_formed,    &onnx_form_selu },
+    { "Shrink",          9,  onnx_unary_formed,    &onnx_form_shrink },
+    { "Sigmoid",         1,  onnx_unary_plain,     &onnx_unary_sigmoid },
+    { "Sign",            9,  onnx_unary_plain,     &onnx_unary_sign },
+    { "Sin",             7,  onnx_unary_plain,     &onnx_unary_sin },
+    { "Sinh",            9,  onnx_unary_plain,     &onnx_unary_sinh },
+    { "Softplus",        1,  onnx_unary_plain,     &onnx_unary_softplus },
+    { "Softsign",        1,  onnx_unary_plain,     &onnx_unary_softsign },
+    { "Sqrt",            1,  onnx_unary_plain,     &onnx_unary_sqrt },
+    { "Swish",           24, onnx_unary_formed,    &onnx_form_swish },
+    { "Tan",             7,  onnx_unary_plain,     &onnx_unary_tan },
+    { "Tanh",            1,  onnx_unary_plain,     &onnx_unary_tanh },
+    { "ThresholdedRelu", 10, onnx_unary_formed,    &onnx_form_threshold },
     { NULL,              0,  NULL,                 NULL },
 };
 /* clang-format on */
