@@ -164,6 +164,7 @@ static const char usage[] =
     "  --standard          these from the data\n"
     "  --raw               pixels are 0 to 255\n"
     "  --size A[,B]        sizes that the file leaves open\n"
+    "  --fix NAME=NUMBER   an input that always is this number\n"
     "  --vocabulary FILE   the words of a network that reads text\n"
     "  --samples N         how many training samples are used\n"
     "what is compared with the original\n"
