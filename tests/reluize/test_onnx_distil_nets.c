@@ -147,7 +147,7 @@ static const test_case cases[] = {
       "43 elements, 1 inner values. 0 and 0 of 4. 0 and 0 of 4. 0 and 4.1842e-05 of 4. u "
       "0.244842; b 0.701668; w 0.349219; " },
     { "another number of inputs", "", "v : 2; " LAYERS "; -> o", LAYERS "; -> o",
-      "43 elements, 1 inner values. node 'h' (Gemm, opset 17): input 0 is missing" },
+      "43 elements, 1 inner values. an input could not be set" },
     { "a limit of memory", "memory=200", NULL, LAYERS "; -> o",
       "initializer 'u': a value of 128 bytes beside 192 bytes exceeds the limit of 200" },
 };
@@ -181,19 +181,21 @@ static void set_labels(onnx_distil *d, size_t slot, const onnx_graph *g, size_t 
     onnx_distil_label(d, slot, label, count);
 }
 
-static void set_input(onnx_distil *d, size_t slot, const onnx_graph *g, size_t n)
+static int set_input(onnx_distil *d, size_t slot, const onnx_graph *g, size_t n)
 {
     onnx_tensor *in[4] = { NULL };
     for (int k = 0; k < g->top.inputs; k++)
         in[k] = input_of(onnx_distil_run(d, slot), g, k, 1, n);
-    onnx_distil_set(d, slot, in);
+    return onnx_distil_set(d, slot, in);
 }
 
 static int run_steps(onnx_distil *d, const test_case *c, const onnx_graph *g, size_t slots)
 {
     const int classes = option(c->options, "class", -1) >= 0;
-    for (size_t k = 0; k < slots; k++)
-        set_input(d, k, g, 50 + k);
+    for (size_t k = 0; k < slots; k++) {
+        if (set_input(d, k, g, 50 + k))
+            return -1;
+    }
     if (onnx_distil_learn(d, slots))
         return -1;
     const size_t steps = (size_t)option(c->options, "steps", STEPS);
@@ -202,7 +204,8 @@ static int run_steps(onnx_distil *d, const test_case *c, const onnx_graph *g, si
         onnx_distil_begin_step(d);
         for (size_t i = 0; i < EACH; i += slots) {
             for (size_t k = 0; k < slots; k++) {
-                set_input(d, k, g, EACH * step + i + k);
+                if (set_input(d, k, g, EACH * step + i + k))
+                    return -1;
                 if (option(c->options, "labels", 0) > 0)
                     set_labels(d, k, g, EACH * step + i + k, classes);
             }

@@ -529,6 +529,8 @@ int onnx_distil_set(onnx_distil *d, size_t slot, onnx_tensor *const *in)
         onnx_run_set(s->original_run, d->original->top.input[k], in[k]);
         if (!shared || v < 0) {
             onnx_tensor_free(shared);
+            while (++k < d->original->top.inputs)
+                onnx_tensor_free(in[k]);
             deploy_refuse(d->message, LGELU_E_MEMORY, "an input could not be set");
             return -1;
         }
