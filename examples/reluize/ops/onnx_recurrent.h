@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
    onnx_recurrent.h: what RNN, GRU and LSTM of onnx_run.h share with their gradients
-   (onnx_back_recurrent.c), which run the operator again and read what it computes inside. Private
-   to onnx_run_recurrent.c and onnx_back_recurrent.c. */
+   (onnx_back_recurrent.c), which run the operator again and read what it computes inside.
+   Private to onnx_run_recurrent.c and onnx_back_recurrent.c. */
 #ifndef ONNX_RECURRENT_H
 #define ONNX_RECURRENT_H
 #include "onnx_layers.h"
