@@ -16,15 +16,16 @@ static char said[160];
 /* One operator, "DOMAIN.NAME" outside ai.onnx, or several, named "group" or "nodes", whose nodes
    are in place of the attributes: "OP INPUTS > OUTPUT; ...". An input is a shape of random numbers
    from -1 to 1, after "+ " from 0.5 to 1.5, whose gradient is compared; or, without a gradient, "i
-   SHAPE: ELEMENTS" of int64, "b SHAPE: ELEMENTS" of bool, "f SHAPE: ELEMENTS" of float; an empty
-   text is left out. */
+   SHAPE: ELEMENTS" of int64, "b SHAPE: ELEMENTS" of bool, "u SHAPE: ELEMENTS" of bytes, "f SHAPE:
+   ELEMENTS" of float; an empty text is left out. */
 typedef struct {
     const char *op, *attributes;
     int opset;
     const char *in[8];
     int outputs;  /* 0: one */
     int in_float; /* 1: the evaluator computes it in float whatever the type, so that differences
-                     need larger steps; it is piecewise linear in each input; 2: it is linear */
+                     need larger steps; it is piecewise linear in each input; 2: it is linear; 3: it
+                     is smooth, so that differences of four points do */
 } row;
 
 static const row rows[] = {
@@ -177,6 +178,14 @@ static const row rows[] = {
     { "Where", "", 16, { "b 2,1: 1 0", "2,3", "3" }, 0, 0 },
     { "ScatterND", "", 16, { "4,2", "i 2,1: 3 1", "2,2" }, 0, 0 },
     { "ScatterElements", "axis=1", 16, { "2,3", "i 2,1: 2 0", "2,1" }, 0, 0 },
+    { "CastLike", "", 15, { "2,3", "t : 1" }, 0, 0 },
+    { "CenterCropPad", "axes=1,2", 18, { "2,3,4", "i 2: 5 2" }, 0, 0 },
+    { "Compress", "axis=1", 11, { "2,3", "b 3: 1 0 1" }, 0, 0 },
+    { "ReverseSequence", "", 10, { "4,2", "i 2: 3 2" }, 0, 0 },
+    { "Scatter", "axis=1", 9, { "2,3", "i 2,1: 2 0", "2,1" }, 0, 0 },
+    { "com.microsoft.ExpandDims", "", 17, { "2,3", "i : 1" }, 0, 0 },
+    { "com.microsoft.GatherND", "", 17, { "2,3,2", "i 2,2: 0 2 1 1" }, 0, 0 },
+    { "com.microsoft.Trilu", "", 17, { "4,4" }, 0, 0 },
     /* resizing: nearest and linear, by factors and to sizes */
     { "Resize",
       "mode:nearest coordinate_transformation_mode:asymmetric nearest_mode:floor",
@@ -256,6 +265,111 @@ static const row rows[] = {
       { "3,2,2", "1,12,2", "1,12,3", "1,24", "", "", "", "1,9" },
       2,
       0 },
+    /* attention: with masks, limits, heads that are shared, and a past, which is an output too */
+    { "Attention", "", 23, { "2,2,3,4", "2,2,5,4", "2,2,5,3" }, 0, 3 },
+    { "Attention",
+      "q_num_heads=4 kv_num_heads=2 is_causal=1 softcap=1.5 scale=0.7",
+      23,
+      { "2,3,16", "2,3,8", "2,3,6", "3,3" },
+      0,
+      3 },
+    { "Attention",
+      "q_num_heads=2 kv_num_heads=2",
+      23,
+      { "1,2,6", "1,3,6", "1,3,4", "1,2,2,5", "1,2,2,3", "1,2,2,2" },
+      3,
+      3 },
+    { "RotaryEmbedding",
+      "num_heads=2",
+      23,
+      { "2,2,8", "f 3,2: 0.1 0.7 -0.4 0.9 0.8 -1", "f 3,2: 1 0.6 0.5 -0.2 0.3 0.4",
+        "i 2,2: 0 2 1 0" },
+      0,
+      2 },
+    /* what is made of others */
+    { "com.microsoft.Attention",
+      "num_heads=2 unidirectional=1",
+      17,
+      { "2,3,4", "4,12", "12", "i 2: 3 2" },
+      0,
+      3 },
+    { "com.microsoft.Attention",
+      "num_heads=2 scale=0.9",
+      17,
+      { "2,3,4", "4,12", "", "", "2,2,2,2,2", "2,2,3,5" },
+      2,
+      3 },
+    { "com.microsoft.MultiHeadAttention",
+      "num_heads=2",
+      17,
+      { "2,3,4", "2,5,4", "2,5,6", "14" },
+      0,
+      3 },
+    { "com.microsoft.MultiHeadAttention", "num_heads=2", 17, { "2,3,2,3,2" }, 0, 3 },
+    { "com.microsoft.MultiHeadAttention",
+      "num_heads=2",
+      17,
+      { "1,2,4", "1,3,2,2,2", "", "", "", "1,1,2,5", "1,2,2,2", "1,2,2,2" },
+      3,
+      3 },
+    { "com.microsoft.GroupQueryAttention",
+      "num_heads=4 kv_num_heads=2",
+      17,
+      { "2,3,8", "2,3,4", "2,3,4", "", "", "i 2: 2 2", "i 1: 3" },
+      0,
+      3 },
+    { "com.microsoft.GroupQueryAttention",
+      "num_heads=2 kv_num_heads=1 local_window_size=2",
+      17,
+      { "2,3,16", "", "", "", "", "i 2: 2 2", "i 1: 3" },
+      3,
+      3 },
+    { "com.microsoft.RotaryEmbedding",
+      "interleaved=1",
+      17,
+      { "1,2,3,4", "i 1: 1", "f 4,2: 0.1 0.7 -0.4 0.9 0.8 -1 0.2 0.3",
+        "f 4,2: 1 0.6 0.5 -0.2 0.3 0.4 0.7 0.1" },
+      0,
+      2 },
+    { "com.microsoft.SkipLayerNormalization", "", 17, { "2,3,8", "2,3,8", "8", "8", "8" }, 0, 0 },
+    { "com.microsoft.SkipSimplifiedLayerNormalization",
+      "",
+      17,
+      { "2,3,8", "2,3,8", "8", "8" },
+      0,
+      0 },
+    { "com.microsoft.EmbedLayerNormalization",
+      "",
+      17,
+      { "i 2,3: 0 4 1 1 2 4", "i 2,3: 0 1 1 0 0 1", "5,4", "3,4", "2,4", "4", "4" },
+      0,
+      0 },
+    { "com.microsoft.BiasGelu", "", 17, { "2,3,8", "8" }, 0, 0 },
+    { "com.microsoft.FastGelu", "", 17, { "2,3,8", "8" }, 0, 0 },
+    { "com.microsoft.BiasSplitGelu", "", 17, { "2,3,8", "8" }, 0, 0 },
+    { "com.microsoft.BiasAdd", "", 17, { "2,3,4", "4", "2,3,4" }, 0, 0 },
+    { "com.microsoft.FusedConv",
+      "activation:LeakyRelu activation_params=0.3, pads=1,1,1,1",
+      17,
+      { "1,2,4,5", "3,2,3,3", "3", "1,3,4,5" },
+      0,
+      0 },
+    { "com.microsoft.FusedGemm",
+      "activation:Tanh transB=1 alpha=0.5",
+      17,
+      { "3,4", "5,4", "5" },
+      0,
+      0 },
+    { "com.microsoft.FusedMatMul", "transA=1 alpha=0.5", 17, { "2,4,3", "2,4,5" }, 0, 0 },
+    { "com.microsoft.FusedMatMul", "transBatchA=1 transB=1", 17, { "3,2,4", "2,5,4" }, 0, 0 },
+    { "com.microsoft.TransposeMatMul", "transA=1", 17, { "4,3", "4,5" }, 0, 0 },
+    { "com.microsoft.MatMulNBits",
+      "N=2 K=16 bits=4 block_size=16",
+      17,
+      { "3,16", "u 2,1,8: 18 52 86 120 154 188 222 240 1 35 69 103 137 171 205 239",
+        "f 2: 0.1 0.2" },
+      0,
+      0 },
     /* operators that are evaluated as one pass (onnx_back_group.h) */
     { "group", "Sigmoid a > s; Mul a s > y", 13, { "2,3,4,9" }, 0, 0 },
     { "group",
@@ -312,7 +426,11 @@ static sample sample_of(const char *text, int real)
     if (*text == '+' || (*text >= 'a' && *text <= 'z'))
         letter = *text++;
     s.differs = s.there && !elements;
-    s.type = letter == 'i' ? ONNX_I64 : letter == 'b' ? ONNX_BOOL : letter == 'f' ? ONNX_F32 : real;
+    s.type = letter == 'i'   ? ONNX_I64
+             : letter == 'b' ? ONNX_BOOL
+             : letter == 'u' ? ONNX_U8
+             : letter == 'f' ? ONNX_F32
+                             : real;
     s.count = 1;
     while (text + strspn(text, " ") != elements && build_word(&text, word, " ,:")) {
         s.dim[s.rank] = atol(word);
@@ -475,15 +593,17 @@ static double value_of(const row *r, const model *m, const sample *in)
 /* The central difference of element i of input k. */
 static double difference_of(const row *r, const model *m, sample *in, int k, size_t i)
 {
-    static const double steps[] = { 1e-5, 2e-3, 0.25 };
+    static const double steps[] = { 1e-5, 2e-3, 0.25, 0.03 };
     const double step = steps[r->in_float], x = in[k].x[i];
-    double above, below;
-    in[k].x[i] = x + step;
-    above = value_of(r, m, in);
-    in[k].x[i] = x - step;
-    below = value_of(r, m, in);
+    double slope[2] = { 0, 0 };
+    for (int n = 0; n < (r->in_float == 3 ? 2 : 1); n++) {
+        in[k].x[i] = x + (n + 1) * step;
+        slope[n] = value_of(r, m, in);
+        in[k].x[i] = x - (n + 1) * step;
+        slope[n] = (slope[n] - value_of(r, m, in)) / (2 * (n + 1) * step);
+    }
     in[k].x[i] = x;
-    return (above - below) / (2 * step);
+    return r->in_float == 3 ? (4 * slope[0] - slope[1]) / 3 : slope[0];
 }
 
 /* The gradients that onnx_back computes. Returns 0, or -1 with a line in said. */

@@ -18,7 +18,8 @@ export OMP_NUM_THREADS
 cases onnx_quantize $out/layers 1 30 && cases onnx_quantize $out/chains 2 10 equal && cases onnx_c_quantized $out/integers 3 40 2 &&
     cases onnx_c_quantized $out/mixed 5 20 2 floats &&
     cases onnx_random $out/windows 4 40 --floats 1 --nodes 2 --only Conv,ConvTranspose,MaxPool,AveragePool,Resize,MatMul,Gemm,Concat,Pad &&
-    cases onnx_random $out/rows 5 40 --floats 1 --nodes 2 --only LSTM,GRU,RNN,LayerNormalization,BatchNormalization,Softmax,ArgMax,Gather,Slice,Split,ReduceMean > /dev/null
+    cases onnx_random $out/rows 5 40 --floats 1 --nodes 2 --only LSTM,GRU,RNN,LayerNormalization,BatchNormalization,Softmax,ArgMax,Gather,Slice,Split,ReduceMean &&
+    cases onnx_random $out/parts 6 40 --floats 1 --nodes 2 --only Attention,ms.Attention,ms.MultiHeadAttention,ms.GroupQueryAttention,ms.SkipLayerNormalization,ms.BiasGelu,ms.FusedConv,ms.FusedMatMul > /dev/null
 verdict $? 'graphs are made'
 # memory PASS FILE...
 memory()
@@ -30,7 +31,7 @@ memory()
     verdict $? "memory of $pass: $(tail -n 1 $out/found)" "$(grep FAIL $out/found | head -n 1) $(tail -n 1 $out/err)"
 }
 memory c $out/windows $out/rows
-memory back $out/windows $out/rows
+memory back $out/windows $out/rows $out/parts
 RUNS=${RUNS:-200} memory integers $out/integers $out/mixed
 memory relu $out/layers
 memory line $out/layers

@@ -30,11 +30,12 @@ struct onnx_back {
 
 /* ---- [1] RULES ---- */
 
-static const onnx_back_rule *onnx_back_rule_of(const onnx_node *n)
+const onnx_back_rule *onnx_back_rule_of(const onnx_node *n)
 {
-    static const onnx_back_rule *const table[] = { onnx_back_math_rules, onnx_back_move_rules,
-                                                   onnx_back_conv_rules, onnx_back_norm_rules,
-                                                   onnx_back_recurrent_rules };
+    static const onnx_back_rule *const table[] = {
+        onnx_back_math_rules, onnx_back_move_rules,      onnx_back_conv_rules,
+        onnx_back_norm_rules, onnx_back_recurrent_rules, onnx_back_part_rules
+    };
     const int plain = !n->domain.n || onnx_is(&n->domain, "ai.onnx");
     const onnx_back_rule *row;
     size_t k;
@@ -136,15 +137,17 @@ static void onnx_back_plan_forward(onnx_back *b)
     }
 }
 
-/* Returns whether what a node makes is whole numbers or truth values, or depends on shapes alone:
-   its gradient is 0, not unknown. */
-static int onnx_back_is_flat(const onnx_node *n)
+/* What makes whole numbers, truth values or steps, or depends on shapes alone: its gradient is 0,
+   not unknown. */
+int onnx_back_is_flat(const onnx_node *n)
 {
-    static const char *const op[] = { "And",     "ArgMax",  "ArgMin",  "ConstantOfShape",
-                                      "Equal",   "EyeLike", "Greater", "GreaterOrEqual",
-                                      "IsInf",   "IsNaN",   "Less",    "LessOrEqual",
-                                      "NonZero", "Not",     "Or",      "Range",
-                                      "Shape",   "Size",    "Xor" };
+    static const char *const op[] = {
+        "And",   "ArgMax",  "ArgMin", "Ceil",        "ConstantOfShape",
+        "Equal", "EyeLike", "Floor",  "Greater",     "GreaterOrEqual",
+        "IsInf", "IsNaN",   "Less",   "LessOrEqual", "NonZero",
+        "Not",   "Or",      "Range",  "Round",       "Shape",
+        "Sign",  "Size",    "Xor"
+    };
     size_t k;
     for (k = 0; k < sizeof op / sizeof *op; k++) {
         if (onnx_is(&n->op, op[k]))
@@ -405,33 +408,17 @@ lgelu_status onnx_back_forward(onnx_back *b)
 
 lgelu_status onnx_back_add(onnx_back *b, int value, onnx_tensor *gradient)
 {
-    onnx_tensor *sum = b->gradient[value];
+    const onnx_tensor *sum = b->gradient[value];
     if (!gradient)
         return LGELU_E_MEMORY;
-    if (!sum) {
-        b->gradient[value] = gradient;
-        return LGELU_OK;
-    }
-    if (sum->count != gradient->count) {
+    if (sum && sum->count != gradient->count) {
+        const size_t n = gradient->count;
         onnx_tensor_free(gradient);
         return deploy_refuse(b->run->message, LGELU_E_SHAPE,
                              "value '%t': a gradient of %z elements meets one of %z",
-                             &b->graph->value[value].name, gradient->count, sum->count);
+                             &b->graph->value[value].name, n, sum->count);
     }
-    /* Gradients of several values may share elements: those are not changed. */
-    if (sum->buffer->references > 1) {
-        onnx_tensor *own = onnx_tensor_make(b->run, ONNX_F32, sum->rank, sum->dim);
-        if (!own) {
-            onnx_tensor_free(gradient);
-            return LGELU_E_MEMORY;
-        }
-        memcpy(own->data, sum->data, sum->count * sizeof(float));
-        onnx_tensor_free(sum);
-        b->gradient[value] = sum = own;
-    }
-    onnx_back_add_floats(back_floats(sum), back_floats(gradient), sum->count);
-    onnx_tensor_free(gradient);
-    return LGELU_OK;
+    return onnx_back_gather(b->run, b->gradient + value, gradient) ? LGELU_E_MEMORY : LGELU_OK;
 }
 
 const onnx_tensor *onnx_back_read(const onnx_back *b, int value)
@@ -647,8 +634,34 @@ int onnx_back_as(onnx_back_call *b, int k, const onnx_tensor *x)
     return b->dx[k] ? 0 : -1;
 }
 
+int onnx_back_gather(onnx_run *r, onnx_tensor **sum, onnx_tensor *more)
+{
+    onnx_tensor *x = *sum;
+    if (!x) {
+        *sum = more;
+        return 0;
+    }
+    if (x->buffer->references > 1) {
+        onnx_tensor *own = onnx_tensor_make(r, ONNX_F32, x->rank, x->dim);
+        if (!own) {
+            onnx_tensor_free(more);
+            return -1;
+        }
+        memcpy(own->data, x->data, x->count * sizeof(float));
+        onnx_tensor_free(x);
+        *sum = x = own;
+    }
+    onnx_back_add_floats(back_floats(x), back_floats(more), x->count);
+    onnx_tensor_free(more);
+    return 0;
+}
+
 int onnx_back_again(onnx_back_call *b, const onnx_tensor *const *in, onnx_tensor **out)
 {
+    const onnx_node *n = b->c.node;
+    if (b->index < 0)
+        return onnx_apply(&b->c, (const char *)n->op.p, n->attribute, n->attributes, in,
+                          b->c.inputs, out, b->c.outputs);
     return onnx_run_node(b->c.run, b->index, in, out, b->c.run->value) ? -1 : 0;
 }
 

@@ -24,13 +24,15 @@
    of onnx_run_options.memory holds for all of it: if a run would exceed it, it ends with an error.
    Gradients have the same bits on any number of threads and on each instruction set.
 
-   RNN, GRU and LSTM are run again on the way back, which needs room for what their gates receive.
+   RNN, GRU, LSTM and the operators of com.microsoft that are made of others are evaluated again on
+   the way back, which needs room for what they compute inside.
 
    Operators element by element that read each other, such as those of a gate, are evaluated as one
    pass, with the same bits, and so are their gradients (onnx_back_group.h).
 
    Copy onnx_back.[ch], onnx_back_conv.c, onnx_back_group.[ch], onnx_back_math.c, onnx_back_move.c,
-   onnx_back_norm.c, onnx_back_recurrent.c and onnx_back_rule.h beside the files of onnx_run.h. */
+   onnx_back_norm.c, onnx_back_parts.c, onnx_back_recurrent.c and onnx_back_rule.h beside the files
+   of onnx_run.h. */
 #ifndef ONNX_BACK_H
 #define ONNX_BACK_H
 #include "onnx_run.h"

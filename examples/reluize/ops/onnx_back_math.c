@@ -599,6 +599,7 @@ const onnx_back_rule onnx_back_math_rules[] = {
     { "Abs",             onnx_back_abs,              BACK_X,           NULL },
     { "Add",             onnx_back_sum,              0,                NULL },
     { "Cast",            onnx_back_identity,         0,                NULL },
+    { "CastLike",        onnx_back_identity,         0,                NULL },
     { "Celu",            onnx_back_celu,             BACK_X,           NULL },
     { "Clip",            onnx_back_clip,             BACK_X | BACK_Y,  NULL },
     { "Cos",             onnx_back_cos,              BACK_X,           NULL },

@@ -282,6 +282,8 @@ static int onnx_back_resize(onnx_back_call *b)
 
 /* clang-format off */
 const onnx_back_rule onnx_back_move_rules[] = {
+    { "CenterCropPad",     onnx_back_move,      BACK_X1,                    NULL },
+    { "Compress",          onnx_back_move,      BACK_X1,                    NULL },
     { "Concat",            onnx_back_concat,    0,                          NULL },
     { "DepthToSpace",      onnx_back_move,      0,                          NULL },
     { "Expand",            onnx_back_move,      BACK_X1,                    NULL },
@@ -292,6 +294,8 @@ const onnx_back_rule onnx_back_move_rules[] = {
     { "Pad",               onnx_back_pad,       BACK_X1,                    NULL },
     { "Reshape",           onnx_back_ordered,   0,                          NULL },
     { "Resize",            onnx_back_resize,    BACK_X1 | BACK_X2,          NULL },
+    { "ReverseSequence",   onnx_back_move,      BACK_X1,                    NULL },
+    { "Scatter",           onnx_back_scatter,   BACK_X1,                    NULL },
     { "ScatterElements",   onnx_back_scatter,   BACK_X1,                    NULL },
     { "ScatterND",         onnx_back_scatter,   BACK_X1,                    NULL },
     { "Slice",             onnx_back_move,      BACK_ALL,                   NULL },
@@ -304,6 +308,9 @@ const onnx_back_rule onnx_back_move_rules[] = {
     { "Unsqueeze",         onnx_back_ordered,   0,                          NULL },
     { "Upsample",          onnx_back_resize,    BACK_X1,                    NULL },
     { "Where",             onnx_back_where,     BACK_X,                     NULL },
+    { "ExpandDims",        onnx_back_ordered,   0,                          "com.microsoft" },
+    { "GatherND",          onnx_back_move,      BACK_X1,                    "com.microsoft" },
+    { "Trilu",             onnx_back_move,      BACK_X1,                    "com.microsoft" },
     { NULL,                NULL,                0,                          NULL },
 };
 /* clang-format on */

@@ -13,7 +13,7 @@
 
 typedef struct {
     onnx_call c;            /* c.in: the inputs; c.out is not used */
-    int index;              /* of the node in the main graph */
+    int index;              /* of the node in the main graph; -1: it is a part of one */
     const onnx_tensor **y;  /* its outputs; NULL: left out */
     const onnx_tensor **dy; /* their gradients; NULL: none has arrived */
     onnx_tensor **dx;       /* to be made where wanted is 1; NULL stands for zeros */
@@ -38,6 +38,7 @@ extern const onnx_back_rule onnx_back_move_rules[];      /* elements that change
 extern const onnx_back_rule onnx_back_conv_rules[];      /* products and convolutions */
 extern const onnx_back_rule onnx_back_norm_rules[];      /* reductions, normalisation, pooling */
 extern const onnx_back_rule onnx_back_recurrent_rules[]; /* RNN, GRU, LSTM */
+extern const onnx_back_rule onnx_back_part_rules[];      /* what is made of others, attention */
 
 #if defined(__GNUC__)
 #define BACK_INLINE static inline __attribute__((always_inline, unused))
@@ -69,6 +70,14 @@ enum { BACK_LANES = 16 };
 #endif
 
 /* ---- helpers (onnx_back.c) ---- */
+
+/* The rule of a node; NULL: there is none. */
+const onnx_back_rule *onnx_back_rule_of(const onnx_node *n);
+/* Returns whether a node's gradient is 0: it makes whole numbers, or depends on shapes alone. */
+int onnx_back_is_flat(const onnx_node *n);
+/* Adds `more`, which is taken over, to *sum, which may be NULL. Elements that others share are not
+   changed. Returns 0 or -1. */
+int onnx_back_gather(onnx_run *r, onnx_tensor **sum, onnx_tensor *more);
 
 /* Makes the gradient of input k, whose elements are not set; NULL: an error, with a message. */
 onnx_tensor *onnx_back_make(onnx_back_call *b, int k);

@@ -194,4 +194,11 @@ void onnx_then(onnx_call *c, onnx_tensor **x, const char *op, const onnx_tensor 
                const onnx_tensor *b, onnx_attribute *attribute, int attributes);
 /* A tensor of one element of a floating-point type, of rank 0; NULL: an error. */
 onnx_tensor *onnx_scalar(onnx_call *c, int type, double x);
+
+/* Sees a part that onnx_apply has computed: its inputs and outputs. Returns 0 or -1. */
+typedef int onnx_watcher(const onnx_call *part, void *user);
+/* Until the next call, `see` is called behind each part of the nodes that are evaluated; NULL:
+ * none.
+ */
+void onnx_watch(onnx_run *r, onnx_watcher *see, void *user);
 #endif

@@ -46,7 +46,9 @@ struct onnx_run_space {
     const onnx_operator **row; /* by node of the main graph: what was found for it, or NULL */
     unsigned int8_sets;        /* of the processor, which takes long to ask */
     onnx_buffer *work;         /* of onnx_work, while an operator runs */
-    int depth;                 /* of nested subgraphs that are running */
+    onnx_watcher *see;         /* of onnx_watch */
+    void *seer;
+    int depth; /* of nested subgraphs that are running */
 };
 
 static onnx_tensor *onnx_run_not_made(onnx_call *c);
@@ -1344,6 +1346,7 @@ int onnx_apply(onnx_call *c, const char *op, onnx_attribute *attribute, int attr
                const onnx_tensor *const *in, int inputs, onnx_tensor **out, int outputs)
 {
     static const unsigned char wanted[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    const struct onnx_run_space *s = c->run->space;
     onnx_node node;
     onnx_call part;
     int k;
@@ -1363,7 +1366,17 @@ int onnx_apply(onnx_call *c, const char *op, onnx_attribute *attribute, int attr
     part.whole = c;
     for (k = 0; k < outputs; k++)
         out[k] = NULL;
-    return onnx_run_call(&part);
+    if (onnx_run_call(&part))
+        return -1;
+    if (!s->see || c->whole || !s->see(&part, s->seer))
+        return 0;
+    return onnx_run_drop(&part);
+}
+
+void onnx_watch(onnx_run *r, onnx_watcher *see, void *user)
+{
+    r->space->see = see;
+    r->space->seer = user;
 }
 
 void onnx_then(onnx_call *c, onnx_tensor **x, const char *op, const onnx_tensor *a,

@@ -63,22 +63,22 @@ static void onnx_ms_turn(onnx_call *c, onnx_tensor **x, int64_t *perm, int rank)
 static onnx_tensor *onnx_ms_cut(onnx_call *c, const onnx_tensor *x, int axis, int64_t from,
                                 int64_t n)
 {
-    int64_t dim[ONNX_MOST_RANK];
-    size_t outer = 1, inner, i;
-    onnx_tensor *y;
-    int d;
-    memcpy(dim, x->dim, sizeof dim);
-    dim[axis] = n;
-    inner = onnx_type_bytes(x->type);
-    for (d = 0; d < axis; d++)
-        outer *= (size_t)x->dim[d];
-    for (d = axis + 1; d < x->rank; d++)
-        inner *= (size_t)x->dim[d];
-    y = onnx_tensor_make(c->run, x->type, x->rank, dim);
-    for (i = 0; y && i < outer; i++)
-        memcpy((char *)y->data + i * (size_t)n * inner,
-               (const char *)x->data + (i * (size_t)x->dim[axis] + (size_t)from) * inner,
-               (size_t)n * inner);
+    const int64_t given[3] = { from, from + n, axis }, one = 1;
+    const onnx_tensor *in[4];
+    onnx_tensor *place[3], *y = NULL;
+    int k, failed = 0;
+    in[0] = x;
+    for (k = 0; k < 3; k++) {
+        in[k + 1] = place[k] = onnx_tensor_make(c->run, ONNX_I64, 1, &one);
+        if (place[k])
+            *(int64_t *)place[k]->data = given[k];
+        else
+            failed = 1;
+    }
+    if (failed || onnx_apply(c, "Slice", NULL, 0, in, 4, &y, 1))
+        y = NULL;
+    for (k = 0; k < 3; k++)
+        onnx_tensor_free(place[k]);
     return y;
 }
 
@@ -809,13 +809,15 @@ static int64_t onnx_ms_group_past(const ms_group *g, int64_t b, int64_t queries)
 }
 
 /* Puts x (batch, heads, queries, size) behind what was before. Returns a buffer of `keys` places,
-   which are 0 where nothing is. */
+   which are 0 where nothing is: x itself where nothing was before and it fills them. */
 static onnx_tensor *onnx_ms_group_cache(onnx_call *c, const ms_group *g, const onnx_tensor *before,
                                         const onnx_tensor *x, int64_t keys)
 {
     const size_t bytes = onnx_type_bytes(x->type) * (size_t)x->dim[3];
     int64_t dim[4], b, h;
     onnx_tensor *y;
+    if (g->first && keys == x->dim[2])
+        return onnx_tensor_share(c->run, x);
     memcpy(dim, x->dim, sizeof dim);
     dim[2] = keys;
     y = onnx_tensor_make(c->run, x->type, 4, dim);
