@@ -1011,6 +1011,108 @@ static void check_threads(void)
     check(same && n > 100, "the same bits on any number of threads", "they differ");
 }
 
+/* ---- memory ---- */
+
+enum { LAYERS = 32, OWN_WEIGHTS = 144 };
+
+/* A chain of convolutions with SiLU, of which each eighth adds what was before the last eight, and
+   one multiplies by random numbers. */
+static model chain_of(const onnx_run_options *o)
+{
+    static const int64_t x[] = { 1, 4, 96, 96 }, w[] = { 4, 4, 3, 3 };
+    memory_file graph = { NULL, 0, 0 };
+    model m;
+    state = 13;
+    build_value(&graph, BUILD_INPUT, "x0", ONNX_F32, 4, x);
+    for (int k = 0; k < LAYERS; k++) {
+        char in[64], out[32];
+        snprintf(out, sizeof out, "w%d", k);
+        add_weight(&graph, out, ONNX_F32, 4, w);
+        snprintf(in, sizeof in, "x%d w%d", k, k);
+        snprintf(out, sizeof out, "c%d", k);
+        build_node(&graph, "Conv", in, out, "pads=1,1,1,1");
+        snprintf(in, sizeof in, "c%d", k);
+        snprintf(out, sizeof out, "s%d", k);
+        build_node(&graph, k == 12 ? "RandomUniformLike" : "Sigmoid", in, out, "");
+        snprintf(in, sizeof in, "c%d s%d", k, k);
+        snprintf(out, sizeof out, k % 8 == 7 ? "m%d" : "x%d", k % 8 == 7 ? k : k + 1);
+        build_node(&graph, "Mul", in, out, "");
+        if (k % 8 == 7) {
+            snprintf(in, sizeof in, "m%d x%d", k, k - 7);
+            snprintf(out, sizeof out, "x%d", k + 1);
+            build_node(&graph, "Add", in, out, "");
+        }
+    }
+    build_value(&graph, BUILD_OUTPUT, "x32", ONNX_F32, -1, NULL);
+    m.file = build_model(&graph, 8, 13);
+    m.graph = onnx_graph_open(m.file.data, m.file.size, NULL, NULL, said);
+    m.run = m.graph ? onnx_run_begin(m.graph, o, said) : NULL;
+    return m;
+}
+
+/* The gradients of the chain's weights after two runs, with a limit of memory, and the most bytes
+   that were used. Returns 0, or -1 with a line in said. */
+static int chain_gradients(size_t memory, float *to, size_t *most)
+{
+    onnx_run_options o;
+    int weight[LAYERS], from, failed;
+    onnx_back *b;
+    model m;
+    memset(&o, 0, sizeof o);
+    o.memory = memory;
+    o.seed = 5;
+    m = chain_of(&o);
+    for (int k = 0; k < LAYERS; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "w%d", k);
+        weight[k] = value_named(&m, name);
+    }
+    from = value_named(&m, "x32");
+    b = onnx_back_begin(m.run, &from, 1, weight, LAYERS, said);
+    failed = !b;
+    for (int n = 0; n < 2 && !failed; n++) {
+        static const int64_t dim[] = { 1, 4, 96, 96 };
+        onnx_tensor *x = onnx_tensor_make(m.run, ONNX_F32, 4, dim), *dy;
+        for (size_t i = 0; x && i < x->count; i++)
+            ((float *)x->data)[i] = (float)sin(0.3 * (double)(i * i % 97) + n);
+        onnx_run_set(m.run, value_named(&m, "x0"), x);
+        failed = !x || onnx_back_forward(b);
+        dy = failed ? NULL : onnx_tensor_make(m.run, ONNX_F32, 4, dim);
+        for (size_t i = 0; dy && i < dy->count; i++)
+            ((float *)dy->data)[i] = (float)cos(1.0 + 0.7 * (double)i);
+        failed = failed || onnx_back_add(b, from, dy) || onnx_back_all(b);
+    }
+    for (int k = 0; k < LAYERS && !failed; k++)
+        memcpy(to + k * OWN_WEIGHTS, onnx_back_get(b, weight[k])->data, OWN_WEIGHTS * sizeof *to);
+    *most = m.run->most;
+    if (m.run->message[0])
+        memcpy(said, m.run->message, sizeof said);
+    onnx_back_end(b);
+    model_end(&m);
+    return failed ? -1 : 0;
+}
+
+/* With less memory than all values take, values are computed again. */
+static void check_segments(void)
+{
+    static const int percent[] = { 90, 70, 50 };
+    static float all[LAYERS * OWN_WEIGHTS], some[LAYERS * OWN_WEIGHTS];
+    size_t most = 0, used = 0;
+    said[0] = 0;
+    check(!chain_gradients(0, all, &most), "a chain of layers", "%s", said);
+    for (size_t k = 0; k < sizeof percent / sizeof *percent; k++) {
+        const size_t limit = most / 100 * (size_t)percent[k];
+        char name[80];
+        snprintf(name, sizeof name, "its gradients in %d %% of the memory", percent[k]);
+        memset(some, 0, sizeof some);
+        check(!chain_gradients(limit, some, &used) && used <= limit
+                  && !memcmp(all, some, sizeof all),
+              name, "%zu of %zu bytes, at most %zu; %s", used, most, limit, said);
+    }
+    check(chain_gradients(most / 8, some, &used) && strstr(said, "exceeds the limit"),
+          "its gradients in too little memory", "%zu of %zu bytes; %s", used, most, said);
+}
+
 /* A gate of enough elements for several tasks, whose slope, kink and shift are repeated. */
 static void check_group_threads(void)
 {
@@ -1137,6 +1239,7 @@ int main(void)
     check_threads();
     check_group_threads();
     check_change();
+    check_segments();
     check_ends();
     check_diagonal();
     return check_end();

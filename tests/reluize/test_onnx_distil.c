@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    test_onnx_distil.c: distillation (onnx_distil.h) of a small network whose smooth gates became
    ReLU: with outputs of each kind, and with recurrent layers, the loss falls, the weights have the
-   same bits on any number of slots and threads, and after an interruption; what is written
-   evaluates to what was trained. Labels: the loss, what is refused, and that it falls. Images made
-   of images (onnx_augment.h). */
+   same bits on any number of slots and threads, with less memory, and after an interruption; what
+   is written evaluates to what was trained. Labels: the loss, what is refused, and that it falls.
+   Images made of images (onnx_augment.h). */
 #define LGELU_TRAINER
 #include "onnx_augment.h"
 #include "onnx_distil.h"
@@ -58,11 +58,40 @@ static void add_recurrent(memory_file *graph)
     build_node(graph, "Reshape", "s4 shape", "y", "");
 }
 
+/* Rows and columns of the inputs, and layers between the two convolutions. */
+static int64_t side = 8;
+static int between;
+
+static void add_gate(memory_file *graph, const char *in, const char *out, int smooth)
+{
+    char both[32];
+    snprintf(both, sizeof both, "%s %s_s", in, in);
+    if (smooth)
+        build_node(graph, "Sigmoid", in, both + strlen(in) + 1, "");
+    build_node(graph, smooth ? "Mul" : "Relu", smooth ? both : in, out, "");
+}
+
+/* Layers of eight channels from g1 on, whose last value is g2. */
+static void add_layers(memory_file *graph, int smooth)
+{
+    static const int64_t w[] = { 8, 8, 1, 1 };
+    for (int k = 0; k < between; k++) {
+        char in[64], out[32], weight[32];
+        snprintf(weight, sizeof weight, "v%d", k);
+        add_weight(graph, weight, 4, w, 0.8);
+        snprintf(in, sizeof in, k ? "h%d v%d" : "g1 v0", k, k);
+        snprintf(out, sizeof out, "d%d", k);
+        build_node(graph, "Conv", in, out, "");
+        snprintf(in, sizeof in, k + 1 < between ? "h%d" : "g2", k + 1);
+        add_gate(graph, out, in, smooth);
+    }
+}
+
 /* Two convolutions with SiLU, or with ReLU in its place, and an output of this kind. */
 static memory_file file_of(kind what, int smooth)
 {
-    static const int64_t x[] = { 1, 3, 8, 8 }, w1[] = { 8, 3, 3, 3 }, w2[] = { 6, 8, 1, 1 },
-                         six = 6;
+    static const int64_t w1[] = { 8, 3, 3, 3 }, w2[] = { 6, 8, 1, 1 }, six = 6;
+    const int64_t x[] = { 1, 3, side, side };
     static const int64_t split[] = { 2, 4 }, two = 2;
     memory_file graph = { NULL, 0, 0 };
     state = 3;
@@ -73,10 +102,9 @@ static memory_file file_of(kind what, int smooth)
     add_weight(&graph, "b2", 1, &six, 0.5);
     build_initializer(&graph, "split", ONNX_I64, 1, &two, split, sizeof split);
     build_node(&graph, "Conv", "x w1 b1", "c1", "pads=1,1,1,1");
-    if (smooth)
-        build_node(&graph, "Sigmoid", "c1", "s1", "");
-    build_node(&graph, smooth ? "Mul" : "Relu", smooth ? "c1 s1" : "c1", "g1", "");
-    build_node(&graph, "Conv", "g1 w2 b2", "c2", "");
+    add_gate(&graph, "c1", "g1", smooth);
+    add_layers(&graph, smooth);
+    build_node(&graph, "Conv", between ? "g2 w2 b2" : "g1 w2 b2", "c2", "");
     build_node(&graph, "Transpose", "c2", "t2", "perm=0,2,3,1");
     if (what == PROBABILITIES)
         build_node(&graph, "Softmax", "t2", "y", "axis=3");
@@ -110,6 +138,12 @@ static void run_end(run *r)
     }
 }
 
+/* Of the runs that begin: a limit of memory, and whether gradients are whitened. */
+static struct {
+    size_t memory;
+    int whiten;
+} given;
+
 /* score: the column of the score, or -1. */
 static run run_begin_with(kind what, size_t slots, const lgelu_threads *threads, int labels,
                           int score)
@@ -124,6 +158,8 @@ static run run_begin_with(kind what, size_t slots, const lgelu_threads *threads,
     o.slots = slots;
     o.class_axis = what == LOGITS || what == PROBABILITIES ? 3 : -1;
     o.run.threads = threads;
+    o.run.memory = given.memory;
+    o.whiten = given.whiten;
     o.labels = labels;
     o.score = score;
     r.d = onnx_distil_begin(r.graph[0], r.graph[1], &o, said);
@@ -138,7 +174,7 @@ static run run_begin(kind what, size_t slots, const lgelu_threads *threads)
 /* Input number n of a slot. */
 static void set_input(onnx_distil *d, size_t slot, size_t n)
 {
-    static const int64_t dim[] = { 1, 3, 8, 8 };
+    const int64_t dim[] = { 1, 3, side, side };
     onnx_tensor *x = onnx_tensor_make(onnx_distil_run(d, slot), ONNX_F32, 4, dim);
     state = n + 1;
     for (size_t i = 0; i < x->count; i++)
@@ -252,6 +288,39 @@ static void check_bits(kind what)
           what == RECURRENT ? "the same bits, of recurrent layers"
                             : "the same bits on any number of threads",
           "they differ");
+}
+
+/* With less memory values are computed again, also those of which matrices take rows, and the
+   weights have the same bits. */
+static void check_memory(void)
+{
+    memory_file all = { NULL, 0, 0 };
+    int same = 1;
+    side = 64;
+    between = 16;
+    for (int k = 0; k < 2; k++) {
+        run r;
+        memory_file now;
+        given.memory = k ? 9000000 : 0;
+        given.whiten = 1;
+        r = run_begin(SQUARES, 1, NULL);
+        if (r.d)
+            set_input(r.d, 0, 99);
+        same &= r.d && !onnx_distil_learn(r.d, 1) && !run_steps(&r, 1, 0, 6);
+        now = state_of(&r);
+        if (k)
+            same &= same_bytes(&all, &now);
+        else
+            all = now;
+        if (k)
+            free(now.data);
+        run_end(&r);
+    }
+    free(all.data);
+    memset(&given, 0, sizeof given);
+    side = 8;
+    between = 0;
+    check(same, "the same bits with less memory", "%s", said);
 }
 
 static void check_continued(void)
@@ -626,6 +695,7 @@ int main(void)
         check_kind((kind)k);
     check_bits(DETECTIONS);
     check_bits(RECURRENT);
+    check_memory();
     check_continued();
     check_written();
     check_score();

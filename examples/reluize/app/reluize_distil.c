@@ -597,6 +597,7 @@ static int open_run(distil_run *r)
     o.labels = option.epochs > 0;
     o.whiten = !option.epochs;
     o.run = r->c->run->options;
+    o.run.memory /= 2 * r->slots; /* the original and the student of each slot */
     r->images = option.augment && r->c->graph->top.inputs == 1 && data_image(0, &a, &b, &a, &last);
     if (option.augment && !r->images)
         return fail("--augment is for a model with one input, of images");

@@ -3,12 +3,21 @@
    onnx_back.c: see onnx_back.h. The plan, the forward run that keeps values, and the way back. The
    rules of the operators are in onnx_back_*.c.
 
+   Segments. With a limit of memory, the forward run watches what is used. Where the values that are
+   kept for rules would leave no room for the gradients, it ends a segment: it frees all values of
+   the segment that can be computed again, and holds those that later nodes still read. A node of
+   the next segment begins with the memory that is left. The way back computes a segment again
+   before it goes over its nodes, from the values that are held, by the same operators and so with
+   the same bits. A chain of n layers needs about the root of 2n of them at a time, and at most one
+   forward run more; without a limit, or where all fits, there are no segments.
+
    MAP
        [1] RULES      finding a node's rule
        [2] PLAN       which nodes are evaluated, which values carry a gradient, what is kept
        [3] FORWARD
-       [4] BACK
-       [5] HELPERS    of rules */
+       [4] SEGMENTS   values that are computed again
+       [5] BACK
+       [6] HELPERS    of rules */
 #include "onnx_back.h"
 #include "onnx_back_group.h"
 
@@ -22,10 +31,17 @@ struct onnx_back {
     int *ended, endings;            /* nodes without a rule at which gradients end */
     int *readers, *uses;            /* by value: nodes that read it forward, and rules back */
     int *pending, *pending_uses;    /* the same, still to come in this run */
-    onnx_tensor *shape;             /* by value: of the last forward run, without data */
-    onnx_tensor **gradient;         /* by value */
-    back_group *group;              /* operators that are evaluated as one pass */
-    int groups, *group_of;          /* group_of: by node, -1: none */
+    unsigned char *held;            /* by value: not to be freed before the way back passes it */
+    int *end, segments;             /* the last nodes of the segments that have ended */
+    int repeats;                    /* 1: a segment is computed again */
+    onnx_back_watcher *see;         /* of onnx_back_watch */
+    void *user;
+    size_t room, back_room; /* most bytes that a node, and its rule, took so far beside what
+                               there was */
+    onnx_tensor *shape;     /* by value: of the last forward run, without data */
+    onnx_tensor **gradient; /* by value */
+    back_group *group;      /* operators that are evaluated as one pass */
+    int groups, *group_of;  /* group_of: by node, -1: none */
 };
 
 /* ---- [1] RULES ---- */
@@ -228,12 +244,14 @@ static int onnx_back_allocate(onnx_back *b)
     b->uses = (int *)deploy_room(values, sizeof(int));
     b->pending = (int *)deploy_room(values, sizeof(int));
     b->pending_uses = (int *)deploy_room(values, sizeof(int));
+    b->held = (unsigned char *)deploy_room(values, 1);
+    b->end = (int *)deploy_room(nodes, sizeof(int));
     b->shape = (onnx_tensor *)deploy_room(values, sizeof *b->shape);
     b->gradient = (onnx_tensor **)deploy_room(values, sizeof *b->gradient);
     b->group_of = (int *)deploy_room(nodes, sizeof(int));
     return b->is_from && b->is_to && b->carries && b->needed && b->rule && b->ended && b->readers
-                   && b->uses && b->pending && b->pending_uses && b->shape && b->gradient
-                   && b->group_of
+                   && b->uses && b->pending && b->pending_uses && b->held && b->end && b->shape
+                   && b->gradient && b->group_of
                ? 0
                : -1;
 }
@@ -285,6 +303,8 @@ void onnx_back_end(onnx_back *b)
     free(b->uses);
     free(b->pending);
     free(b->pending_uses);
+    free(b->held);
+    free(b->end);
     free(b->shape);
     free(b->gradient);
     free(b->group);
@@ -306,7 +326,7 @@ int onnx_back_reaches(const onnx_back *b, int value) { return b->carries[value];
 /* Frees a value that neither a node, nor a rule, nor the caller reads any more. */
 static void onnx_back_release(onnx_back *b, int v)
 {
-    if (!b->pending[v] && !b->pending_uses[v] && !b->is_from[v] && !b->run->keep[v])
+    if (!b->pending[v] && !b->pending_uses[v] && !b->held[v] && !b->is_from[v] && !b->run->keep[v])
         onnx_run_set(b->run, v, NULL);
 }
 
@@ -353,25 +373,138 @@ static void onnx_back_see_read(int v, void *user)
     onnx_back_release(b, v);
 }
 
+/* Between these two, `room` learns what a node takes. */
+static size_t onnx_back_begin_room(onnx_run *r)
+{
+    const size_t most = r->most;
+    r->most = r->used;
+    return most;
+}
+
+static void onnx_back_end_room(onnx_run *r, size_t *room, size_t before, size_t most)
+{
+    if (r->most - before > *room)
+        *room = r->most - before;
+    if (most > r->most)
+        r->most = most;
+}
+
 /* The last node of a group, at whose place all of them are evaluated. */
 static int onnx_back_last_of(const back_group *p) { return p->member[p->members - 1].node; }
+
+/* Returns whether a segment is computed again, and all outputs of a node are there. */
+static int onnx_back_is_there(const onnx_back *b, const onnx_node *n)
+{
+    int k;
+    for (k = 0; k < n->outputs && b->repeats; k++) {
+        if (n->output[k] >= 0 && !b->run->value[n->output[k]])
+            return 0;
+    }
+    return b->repeats;
+}
 
 /* Evaluates a group, or, where this is not possible, its nodes one by one. */
 static lgelu_status onnx_back_step_group(onnx_back *b, back_group *p)
 {
     const onnx_node *last = b->graph->top.node + onnx_back_last_of(p);
     lgelu_status status = LGELU_OK;
-    onnx_tensor *y;
-    int k;
-    if (onnx_back_group_forward(b->run, p, &y))
+    onnx_tensor *y = NULL;
+    int k, done = p->ran && onnx_back_is_there(b, last);
+    if (!done && onnx_back_group_forward(b->run, p, &y))
         return LGELU_E_FILE;
     if (y)
         onnx_back_computed(b, last->output[0], y);
     for (k = 0; k < p->members && !status; k++) {
-        if (!y)
+        if (!y && !done)
             status = onnx_back_step(b, p->member[k].node);
         onnx_back_each_read(b->graph->top.node + p->member[k].node, onnx_back_see_read, b);
     }
+    return status;
+}
+
+/* Evaluates what is due at the place of node i: itself, or the group of which it is the last node;
+   nothing where its outputs are there. */
+static lgelu_status onnx_back_visit(onnx_back *b, int i)
+{
+    const onnx_node *n = b->graph->top.node + i;
+    back_group *p = b->group_of[i] < 0 ? NULL : b->group + b->group_of[i];
+    lgelu_status status = LGELU_OK;
+    if (p && i == onnx_back_last_of(p))
+        return onnx_back_step_group(b, p);
+    if (!b->needed[i] || p)
+        return LGELU_OK;
+    if (!onnx_back_is_there(b, n))
+        status = onnx_back_step(b, i);
+    if (b->see && !b->repeats && !status)
+        b->see(i, b->user);
+    onnx_back_each_read(n, onnx_back_see_read, b);
+    return status;
+}
+
+void onnx_back_watch(onnx_back *b, onnx_back_watcher *see, void *user)
+{
+    b->see = see;
+    b->user = user;
+}
+
+/* ---- [4] SEGMENTS ---- */
+
+static void onnx_back_see_again(int v, void *user) { ((onnx_back *)user)->pending[v]++; }
+
+/* Bytes of the gradients that later nodes may send here, and of those of `to` that are not there
+   yet. */
+static size_t onnx_back_gradients_to_come(const onnx_back *b)
+{
+    size_t bytes = 0;
+    int v;
+    for (v = 0; v < b->graph->values; v++) {
+        const onnx_tensor *x = onnx_run_get(b->run, v);
+        if (x && b->carries[v] && !b->gradient[v] && (b->pending[v] || b->is_to[v]))
+            bytes += x->count * sizeof(float);
+    }
+    return bytes;
+}
+
+/* Ends a segment behind node i where memory needs it: where a rule would not find room. Before the
+   first way back it is not known how much this is: half of all is left to it. */
+static void onnx_back_cut(onnx_back *b, int i)
+{
+    const onnx_run *r = b->run;
+    const size_t most = r->options.memory;
+    const size_t room = b->back_room ? b->back_room + b->room : most / 2;
+    int v;
+    if (!most || (r->used < most / 4 && room < most / 4)
+        || r->used + onnx_back_gradients_to_come(b) + room <= most)
+        return;
+    b->end[b->segments++] = i;
+    for (v = 0; v < b->graph->values; v++) {
+        if (!r->value[v] || b->held[v] || b->is_from[v] || r->keep[v])
+            continue;
+        if (b->pending[v])
+            b->held[v] = 1;
+        else
+            onnx_run_set(b->run, v, NULL);
+    }
+}
+
+/* Computes the last segment again that has ended. */
+static lgelu_status onnx_back_repeat(onnx_back *b)
+{
+    const int last = b->end[--b->segments], first = b->segments ? b->end[b->segments - 1] + 1 : 0;
+    const onnx_node *node = b->graph->top.node;
+    lgelu_status status = LGELU_OK;
+    int i, k;
+    for (i = first; i <= last; i++) {
+        const back_group *p = b->group_of[i] < 0 ? NULL : b->group + b->group_of[i];
+        for (k = 0; p && i == onnx_back_last_of(p) && k < p->members; k++)
+            onnx_back_each_read(node + p->member[k].node, onnx_back_see_again, b);
+        if (b->needed[i] && !p)
+            onnx_back_each_read(node + i, onnx_back_see_again, b);
+    }
+    b->repeats = 1;
+    for (i = first; i <= last && !status; i++)
+        status = onnx_back_visit(b, i);
+    b->repeats = 0;
     return status;
 }
 
@@ -383,6 +516,8 @@ lgelu_status onnx_back_forward(onnx_back *b)
     lgelu_status status = LGELU_OK;
     int i, k;
     r->message[0] = 0;
+    b->segments = 0;
+    memset(b->held, 0, values);
     memcpy(b->pending, b->readers, values * sizeof(int));
     memcpy(b->pending_uses, b->uses, values * sizeof(int));
     for (k = 0; k < g->top.inputs; k++) {
@@ -390,21 +525,20 @@ lgelu_status onnx_back_forward(onnx_back *b)
         if (r->value[v]) {
             b->shape[v] = *r->value[v];
             b->shape[v].data = NULL;
+            b->held[v] = r->options.memory > 0;
         }
     }
     for (i = 0; i < g->top.nodes && !status; i++) {
-        back_group *p = b->group_of[i] < 0 ? NULL : b->group + b->group_of[i];
-        if (p && i == onnx_back_last_of(p))
-            status = onnx_back_step_group(b, p);
-        if (!b->needed[i] || p)
-            continue;
-        status = onnx_back_step(b, i);
-        onnx_back_each_read(g->top.node + i, onnx_back_see_read, b);
+        const size_t before = r->used, most = onnx_back_begin_room(r);
+        status = onnx_back_visit(b, i);
+        onnx_back_end_room(r, &b->room, before, most);
+        if (!status)
+            onnx_back_cut(b, i);
     }
     return status;
 }
 
-/* ---- [4] BACK ---- */
+/* ---- [5] BACK ---- */
 
 lgelu_status onnx_back_add(onnx_back *b, int value, onnx_tensor *gradient)
 {
@@ -556,6 +690,7 @@ static void onnx_back_after(onnx_back *b, int i)
             onnx_tensor_free(b->gradient[v]);
             b->gradient[v] = NULL;
         }
+        b->held[v] = 0;
         b->pending_uses[v] -= rule && (rule->reads & BACK_Y);
         onnx_back_release(b, v);
     }
@@ -576,20 +711,27 @@ static void onnx_back_after(onnx_back *b, int i)
 
 lgelu_status onnx_back_all(onnx_back *b)
 {
+    onnx_run *r = b->run;
     lgelu_status status = LGELU_OK;
     int i;
-    b->run->message[0] = 0;
+    r->message[0] = 0;
     for (i = b->graph->top.nodes - 1; i >= 0 && !status; i--) {
         const back_group *p = b->group_of[i] < 0 ? NULL : b->group + b->group_of[i];
+        size_t before, most;
+        if (b->segments && i == b->end[b->segments - 1] && (status = onnx_back_repeat(b)))
+            break;
+        before = r->used;
+        most = onnx_back_begin_room(r);
         if (!p || !p->ran)
             status = b->rule[i] ? onnx_back_over(b, i) : LGELU_OK;
         else if (b->rule[i] && i == onnx_back_last_of(p))
             status = onnx_back_over_group(b, p);
+        onnx_back_end_room(r, &b->back_room, before, most);
         if (!status && b->needed[i])
             onnx_back_after(b, i);
     }
-    onnx_work_end(b->run);
-    onnx_run_clear(b->run);
+    onnx_work_end(r);
+    onnx_run_clear(r);
     return status;
 }
 
@@ -605,7 +747,7 @@ void onnx_back_clear(onnx_back *b)
     onnx_run_clear(b->run);
 }
 
-/* ---- [5] HELPERS ---- */
+/* ---- [6] HELPERS ---- */
 
 int onnx_back_wants(const onnx_back_call *b, int k) { return k < b->c.inputs && b->wanted[k]; }
 

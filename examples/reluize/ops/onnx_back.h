@@ -21,7 +21,10 @@
    there, and onnx_back_ended names the node. Gradients are floats, of float values.
 
    Between forward and backward the values that the rules read are kept, and no others. The limit
-   of onnx_run_options.memory holds for all of it: if a run would exceed it, it ends with an error.
+   of onnx_run_options.memory holds for all of it. Where these values would exceed it, some are
+   freed, and the way back computes them again, segment by segment, which takes at most another
+   forward run and leaves all bits as they are. If even that exceeds the limit, the run ends with an
+   error.
    Gradients have the same bits on any number of threads and on each instruction set.
 
    RNN, GRU, LSTM and the operators of com.microsoft that are made of others are evaluated again on
@@ -64,6 +67,11 @@ int onnx_back_reaches(const onnx_back *b, int value);
    onnx_run_set. Sizes may differ from those that the file declares, as long as the operators agree.
    Returns a status with a line in r->message. */
 lgelu_status onnx_back_forward(onnx_back *b);
+
+/* Calls see(node, user) behind each node of a forward run that is not part of a group, while its
+   inputs are there. NULL: none. */
+typedef void onnx_back_watcher(int node, void *user);
+void onnx_back_watch(onnx_back *b, onnx_back_watcher *see, void *user);
 
 /* Returns a value of the last forward run. Where it has been freed, data is NULL and only its type
    and shape are there. */

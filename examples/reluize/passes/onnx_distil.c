@@ -986,19 +986,54 @@ static lgelu_status onnx_distil_compare(const onnx_distil *d, distil_slot *p)
     return LGELU_OK;
 }
 
-/* Matrices take rows of what they read in the forward run of a slot. */
+/* Matrix number k takes rows of what it reads in the forward run of a slot. */
+static lgelu_status onnx_distil_take_rows_of(const onnx_distil *d, const distil_slot *p, int k)
+{
+    distil_matrix *m = d->matrix + k;
+    const onnx_node *n = d->student->top.node + m->whiten.matrix.node;
+    const onnx_tensor *x = onnx_back_read(p->student, n->input[m->whiten.matrix.data]);
+    const onnx_tensor *y = onnx_back_read(p->student, n->output[0]);
+    if (x->data && onnx_whiten_add(&m->whiten, d->student, x, y, d->rows, DISTIL_KEEP_ROWS))
+        return deploy_refuse(p->student_run->message, LGELU_E_MEMORY, "out of memory");
+    return LGELU_OK;
+}
+
+/* A slot whose matrices take rows while it is evaluated. */
+typedef struct {
+    const onnx_distil *d;
+    const distil_slot *p;
+    lgelu_status status;
+} distil_taker;
+
+static void onnx_distil_see(int node, void *user)
+{
+    distil_taker *rows = (distil_taker *)user;
+    int k;
+    for (k = 0; k < rows->d->matrices && !rows->status; k++) {
+        if (rows->d->matrix[k].whiten.matrix.node == node)
+            rows->status = onnx_distil_take_rows_of(rows->d, rows->p, k);
+    }
+}
+
+/* All matrices take rows. Where a limit of memory has freed what they read, the slot is evaluated
+   once more. */
 static lgelu_status onnx_distil_take_rows(const onnx_distil *d, const distil_slot *p)
 {
-    int k;
-    for (k = 0; k < d->matrices; k++) {
-        distil_matrix *m = d->matrix + k;
-        const onnx_node *n = d->student->top.node + m->whiten.matrix.node;
-        const onnx_tensor *x = onnx_back_read(p->student, n->input[m->whiten.matrix.data]);
-        const onnx_tensor *y = onnx_back_read(p->student, n->output[0]);
-        if (x->data && onnx_whiten_add(&m->whiten, d->student, x, y, d->rows, DISTIL_KEEP_ROWS))
-            return deploy_refuse(p->student_run->message, LGELU_E_MEMORY, "out of memory");
+    distil_taker rows = { d, p, LGELU_OK };
+    lgelu_status status = LGELU_OK;
+    int k, freed = 0;
+    for (k = 0; k < d->matrices && p->student_run->options.memory; k++) {
+        const onnx_node *n = d->student->top.node + d->matrix[k].whiten.matrix.node;
+        freed |= !onnx_back_read(p->student, n->input[d->matrix[k].whiten.matrix.data])->data;
     }
-    return LGELU_OK;
+    for (k = 0; k < d->matrices && !freed && !status; k++)
+        status = onnx_distil_take_rows_of(d, p, k);
+    if (!freed)
+        return status;
+    onnx_back_watch(p->student, onnx_distil_see, &rows);
+    status = onnx_back_forward(p->student);
+    onnx_back_watch(p->student, NULL, NULL);
+    return status ? status : rows.status;
 }
 
 static void onnx_distil_task(size_t slot, void *user)
