@@ -4,12 +4,12 @@
    rules of the operators are in onnx_back_*.c.
 
    Segments. With a limit of memory, the forward run watches what is used. Where the values that are
-   kept for rules would leave no room for the gradients, it ends a segment: it frees all values of
-   the segment that can be computed again, and holds those that later nodes still read. A node of
-   the next segment begins with the memory that is left. The way back computes a segment again
-   before it goes over its nodes, from the values that are held, by the same operators and so with
-   the same bits. A chain of n layers needs about the root of 2n of them at a time, and at most one
-   forward run more; without a limit, or where all fits, there are no segments.
+   kept for rules would leave too little for the gradients, it ends a segment: it frees all values
+   of the segment that nothing reads any more in the forward run, and holds the others. The next
+   segment begins with the memory that is left. The way back computes a segment again before it goes
+   over its nodes, from the values that are held, by the same operators and so with the same bits. A
+   chain of n layers needs about the root of 2n of them at a time, and at most one forward run more;
+   without a limit, or where all fits, there are no segments.
 
    MAP
        [1] RULES      finding a node's rule
@@ -465,7 +465,7 @@ static size_t onnx_back_gradients_to_come(const onnx_back *b)
     return bytes;
 }
 
-/* Ends a segment behind node i where memory needs it: where a rule would not find room. Before the
+/* Ends a segment behind node i where memory needs it: where a rule would lack memory. Before the
    first way back it is not known how much this is: half of all is left to it. */
 static void onnx_back_cut(onnx_back *b, int i)
 {
