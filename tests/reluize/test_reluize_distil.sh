@@ -16,6 +16,14 @@ verdict $? "the loss on held-out images falls" "from and to: $loss"
 [ -s $out/whole.onnx.svg ] && [ ! -e $out/whole.onnx.distil ]
 verdict $? "a figure of the run is there, and its state is gone"
 
+# What one ReLU a gate loses is said of the trained network, not of what it was made from.
+cold="$out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --samples 48 --quiet --cold -o $out/cold.onnx"
+$cold > $out/cold.txt && ! grep -q 'One ReLU a gate' $out/cold.txt && $cold --steps 2 > $out/cold.txt
+verdict $? "reluize --cold --steps"
+grep 'One ReLU a gate will not do here: .*: more minutes or steps, --relus 2 or 3, or --within, come nearer' $out/cold.txt |
+    awk '{ exit !($9 > 5 && $9 < 75) }'
+verdict $? "the report says what the trained network loses, and what comes nearer" "$(grep 'One ReLU' $out/cold.txt)"
+
 # Few samples, of which fewer are held out than a run could take: training is measured, too.
 few=$(python_with numpy)
 if [ -z "$few" ]; then echo "skip training with few samples: no Python with NumPy"

@@ -136,6 +136,10 @@ const char *advice(advice_about what)
     case ADVICE_SCALE_FLOATS:
         return "scale the file too, or save bytes and give --mean and --std; --raw if not";
     case ADVICE_MORE_RELUS:
+        if (option.minutes > 0 || option.steps)
+            return "more minutes or steps, --relus 2 or 3, or --within, come nearer";
+        if (option.line)
+            return "--relus 2 or 3, or --within, is nearer, and --minutes trains it on";
         return "--line, --relus 2 or 3, or --within, is nearer, and --minutes trains it on";
     case ADVICE_LEAKY: return "--leaky replaces them";
     case ADVICE_OUTPUT: return "--output names the value that is scored, also one inside";

@@ -340,6 +340,9 @@ int conversion_add(conversion *c, const char *key, const char *name, deploy_memo
 /* Compares the ways from `from` on with the original on the held-out training samples, at most
    `most` of them (0: all): way.hold and way.held. */
 int conversion_hold(conversion *c, int from, size_t most);
+/* Says when one ReLU a gate is too few in what is written: more than 5 % of the predictions flip,
+   or values that are no classes move by more than a tenth of their deviation. */
+void conversion_note_one_relu(conversion *c);
 /* After fine-tuning, chooses the way with the best score on held-out training samples. */
 int conversion_choose(conversion *c);
 /* Compares all ways with the original on the test part. */

@@ -1176,13 +1176,13 @@ static void note_open_weights(conversion *c)
                         (const char *)first->name.p);
 }
 
-/* Says when one ReLU a gate is too few: more than 5 % of the predictions flip, or values that are
-   no classes move by more than a tenth of their deviation. */
-static void note_one_relu(conversion *c, const way *w)
+void conversion_note_one_relu(conversion *c)
 {
+    const way *w = c->way + c->written;
     const measured *m = &w->hold;
     const double flips = m->rows ? 100 * (double)m->flips / (double)m->rows : 0;
-    if (option.relus > 1 || option.within > 0 || option.average > 0 || option.cold)
+    if (option.relus > 1 || option.within > 0 || option.average > 0
+        || w->how.what == ONNX_RELU_COLD)
         return;
     if (c->class_axis >= 0 && flips > 5)
         conversion_note(c,
@@ -1258,7 +1258,8 @@ int conversion_make(conversion *c)
                         c->held ? c->held : c->calibration, c->way[c->written].how.name);
     note_narrow_weights(c);
     note_open_weights(c);
-    note_one_relu(c, c->way + c->written);
+    if (option.minutes <= 0 && !option.steps)
+        conversion_note_one_relu(c);
     return 0;
 }
 

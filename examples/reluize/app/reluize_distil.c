@@ -706,7 +706,10 @@ int conversion_distil(conversion *c)
     if (train(c, c->written, "distilled", "distilled"))
         return 1;
     c->written = c->ways - 1;
-    return conversion_hold(c, c->written, 0);
+    if (conversion_hold(c, c->written, 0))
+        return 1;
+    conversion_note_one_relu(c);
+    return 0;
 }
 
 /* Trains a cold swap, which is found among the ways or made. */
