@@ -13,9 +13,9 @@
 #define LGELU_IMPLEMENTATION
 #include "../../lgelu.h"
 #include "data.h"
+#include "shards.h"
 #include "text.h"
 #include "tutorial.h"
-#include "shards.h"
 #include <errno.h>
 
 enum { SHARD = 16, CONTEXT = 64, NODES = 128 }; /* samples of a shard; tokens of a text sample */

@@ -78,7 +78,7 @@ for i in 1 2 3; do printf 'P6 2 2 255\nabcdefghijkl' > $out/pictures/$i.ppm; don
 code=1 refused 'pictures: expected at least five pictures that can be read, found 3$' \
     $out/reluize $out/anchors.onnx --data $out/pictures -o $out/no.onnx --quiet
 code=1 refused 'found 0; .*texts/text.txt: no picture' $out/reluize $out/anchors.onnx --data $out/texts -o $out/no.onnx --quiet
-code=1 refused 'or an array: --data FILE.npy' $out/reluize $out/four.onnx --data $out/pictures -o $out/no.onnx --quiet
+code=1 refused 'pixels each way, or an array' $out/reluize $out/four.onnx --data $out/pictures -o $out/no.onnx --quiet
 code=1 refused "examples/pictures: its images have 28 x 28 pixels and 1 channels, and input 'x' takes 8 x 8 and 3:" \
     $out/reluize $out/anchors.onnx --data ../examples/pictures -o $out/no.onnx --quiet
 

@@ -44,7 +44,7 @@ static inline double recurrent_activation(const recurrent *r, size_t k, const ch
     } known[] = { { "Relu", 0, 0, 0, 0 },         { "Tanh", 0, 0, 0, 0 },
                   { "Sigmoid", 0, 0, 0, 0 },      { "Affine", 1, 1, 1, 0 },
                   { "LeakyRelu", 1, 0, 0.01, 0 }, { "ThresholdedRelu", 1, 0, 1, 0 },
-                  { "ScaledTanh", 1, 1, 1, 1 },   { "HardSigmoid", 1, 1, 0.2f, 0.5f },
+                  { "ScaledTanh", 1, 1, 1, 1 },   { "HardSigmoid", 1, 1, (double)0.2f, 0.5 },
                   { "Elu", 1, 0, 1, 0 },          { "Softsign", 0, 0, 0, 0 },
                   { "Softplus", 0, 0, 0, 0 } };
     const onnx_attribute *names = recurrent_attribute(r, "activations"),

@@ -531,7 +531,7 @@ static int open_set(source *s, const char *program)
                     input_name(s), s->rank);
     if (s->rows > MOST_SIDE || s->columns > MOST_SIDE || (s->channels != 1 && s->channels != 3))
         return fail("input '%s': images of %zu x %zu pixels with %zu channels; expected 1 or 3 "
-                    "channels and at most %d pixels each way, or an array: --data FILE.npy",
+                    "channels and at most %d pixels each way, or an array",
                     input_name(s), s->rows, s->columns, s->channels, MOST_SIDE);
     if (read_images(s, program, &labelled))
         return 1;
