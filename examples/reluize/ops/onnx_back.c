@@ -52,7 +52,7 @@ const onnx_back_rule *onnx_back_rule_of(const onnx_node *n)
         onnx_back_math_rules, onnx_back_move_rules,      onnx_back_conv_rules,
         onnx_back_norm_rules, onnx_back_recurrent_rules, onnx_back_part_rules
     };
-    const int plain = !n->domain.n || onnx_is(&n->domain, "ai.onnx");
+    const int plain = !n->domain.n;
     const onnx_back_rule *row;
     size_t k;
     for (k = 0; k < sizeof table / sizeof *table; k++) {

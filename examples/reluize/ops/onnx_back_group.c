@@ -28,7 +28,7 @@ static int onnx_back_group_op(const onnx_graph *g, const onnx_node *n)
                 { "Relu", 1 }, { "LeakyRelu", 1 }, { "Sigmoid", 1 } };
     size_t k;
     /* Before opset 7 attributes said how values are broadcast. */
-    if ((n->domain.n && !onnx_is(&n->domain, "ai.onnx")) || g->opset < 7 || onnx_graph_called(g, n))
+    if (n->domain.n || g->opset < 7 || onnx_graph_called(g, n))
         return -1;
     for (k = 0; k < sizeof row / sizeof *row; k++) {
         if (onnx_is(&n->op, row[k].name) && n->inputs == row[k].inputs && n->outputs == 1

@@ -77,9 +77,6 @@ static int onnx_back_one_value(onnx_back_call *b, back_slope *slope, const onnx_
         (float *dx, const float *dy, const float *source, float a, float b, size_t n),     \
         (dx, dy, source, a, b, n))
 
-/* φ and Φ, of GELU and erf. */
-BACK_INLINE double back_normal(double t) { return 0.3989422804014327 * onnx_el_exp(-0.5 * t * t); }
-
 /* of x */
 BACK_SLOPE(back_leaky, float, t > 0 ? 1 : a)
 BACK_SLOPE(back_elu, double, t > 0 ? 1 : (double)a * onnx_el_exp(t))

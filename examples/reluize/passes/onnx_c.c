@@ -212,7 +212,7 @@ const onnx_c_operator *onnx_c_find_operator(const onnx_node *n)
         onnx_c_math_operators,  onnx_c_recurrent_operators,
     };
     size_t t, k;
-    if (n->domain.n && !onnx_is(&n->domain, "ai.onnx"))
+    if (n->domain.n)
         return NULL;
     for (t = 0; t < sizeof table / sizeof *table; t++) {
         for (k = 0; table[t][k].op; k++) {

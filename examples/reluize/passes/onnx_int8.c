@@ -28,10 +28,7 @@ const onnx_tensor *onnx_int8_constant(const struct onnx_int8_space *s, const onn
     return k < n->inputs && n->input[k] >= 0 ? s->run->constant[n->input[k]] : NULL;
 }
 
-int onnx_int8_is(const onnx_node *n, const char *op)
-{
-    return (!n->domain.n || onnx_is(&n->domain, "ai.onnx")) && onnx_is(&n->op, op);
-}
+int onnx_int8_is(const onnx_node *n, const char *op) { return !n->domain.n && onnx_is(&n->op, op); }
 
 /* ---- beginning and end ---- */
 

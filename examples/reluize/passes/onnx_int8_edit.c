@@ -309,7 +309,7 @@ static int int8_means_the_same(const struct onnx_int8_space *s, const onnx_node 
         if (n->attribute[i].graph)
             return 0;
     }
-    if (n->domain.n && !onnx_is(&n->domain, "ai.onnx"))
+    if (n->domain.n)
         return 1;
     if (v >= 0 && s->rank[v] && (onnx_is(&n->op, "Softmax") || onnx_is(&n->op, "LogSoftmax"))) {
         const int64_t axis = onnx_graph_int(n, "axis", 1);
