@@ -21,7 +21,7 @@ typedef struct {
     int in, out;
 } network;
 
-static int build_net(network *n, const char *model)
+static int build_folded(network *n, const char *model)
 {
     static const size_t small[3] = { 128, 64, 10 }, large[4] = { 512, 256, 128, 10 };
     lgelu_net *net = &n->net;
@@ -125,8 +125,8 @@ int main(int argc, char **argv)
     int8_net q;
     const char *peer = ours ? "int8" : "f32";
     int runs, k;
-    if (argc < 4 || !batch || batch > 4096 || !build_net(&n, argv[2]) || !build_net(&kept, argv[2])
-        || !(runtime || ours || !strcmp(what, "float"))) {
+    if (argc < 4 || !batch || batch > 4096 || !build_folded(&n, argv[2])
+        || !build_folded(&kept, argv[2]) || !(runtime || ours || !strcmp(what, "float"))) {
         fprintf(stderr, "usage: int8 ours|float|runtime small|mlp|lenet|resnet BATCH [SECONDS]\n");
         return 2;
     }
