@@ -567,8 +567,9 @@ static void add_file(const onnx_graph *g)
         onnx_run_end(run);
 }
 
-static void quantize(const test_case *c, const onnx_graph *g)
+static void quantize(const void *of, const onnx_graph *g)
 {
+    const test_case *c = (const test_case *)of;
     char said[160] = "";
     memory_file written = { NULL, 0, 0 };
     onnx_graph *after;
@@ -619,20 +620,9 @@ static void quantize(const test_case *c, const onnx_graph *g)
 int main(void)
 {
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        char said[160] = "";
         wanted w;
         wanted_of(cases + k, &w);
-        const memory_file file = text_model(cases[k].text, w.opset);
-        onnx_graph *g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
-        found_text[0] = 0;
-        if (g)
-            quantize(cases + k, g);
-        else
-            add("%s", said);
-        check(!strcmp(found_text, cases[k].expected), cases[k].name, "%s", found_text);
-        if (g)
-            onnx_graph_close(g);
-        free(file.data);
+        check_graph(cases[k].name, cases[k].text, w.opset, cases[k].expected, quantize, cases + k);
     }
     return check_end();
 }

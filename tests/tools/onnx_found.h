@@ -133,4 +133,21 @@ static inline void add_distance(const onnx_graph *a, const onnx_graph *b, int64_
     if (second)
         onnx_run_end(second);
 }
+
+/* Checks what `find` adds for the graph of a text, or why the text is no graph. */
+static inline void check_graph(const char *name, const char *text, int opset, const char *expected,
+                               void find(const void *c, const onnx_graph *g), const void *c)
+{
+    char said[160] = "";
+    const memory_file file = text_model(text, opset);
+    onnx_graph *g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
+    found_text[0] = 0;
+    if (g)
+        find(c, g);
+    else
+        add("%s", said);
+    check(!strcmp(found_text, expected), name, "%s", found_text);
+    onnx_graph_close(g);
+    free(file.data);
+}
 #endif

@@ -41,16 +41,6 @@ static void run_both(lgelu_task *task, void *task_user, size_t count, void *user
 
 /* ---- evaluation ---- */
 
-/* FNV-1a. */
-static uint64_t hash_of(uint64_t h, const void *p, size_t n)
-{
-    const unsigned char *c = (const unsigned char *)p;
-    size_t i;
-    for (i = 0; i < n; i++)
-        h = (h ^ c[i]) * 0x100000001B3u;
-    return h;
-}
-
 /* Sets every input; returns 0, or -1: one has an open shape or another type. */
 static int set_inputs(onnx_run *r)
 {
@@ -98,7 +88,7 @@ static uint64_t evaluate(const onnx_graph *g, const lgelu_threads *threads)
     for (k = 0; k < g->top.outputs; k++) {
         const onnx_tensor *y = onnx_run_get(r, g->top.output[k]);
         if (y->type != ONNX_STRING)
-            h = hash_of(h, y->data, y->count * onnx_type_bytes(y->type));
+            h = deploy_hash(h, y->data, y->count * onnx_type_bytes(y->type));
     }
     onnx_run_end(r);
     return h;

@@ -140,6 +140,15 @@ static void onnx_back_rec_gru(const back_rec *w, const float *x, const float *be
     onnx_back_rec_slope(f + 1, p->clip, d + 2 * n, d + 2 * n, x + 2 * n, candidate, n);
 }
 
+/* r of an element of a GRU, from x, what its gates receive. */
+static const float *onnx_back_rec_r(const back_rec *w, const float *x)
+{
+    const size_t n = w->p->hidden;
+    memcpy(w->gates, x + n, n * sizeof *w->gates);
+    onnx_rec_apply(w->p->f + 3 * w->direction, w->gates, n, w->p->clip);
+    return w->gates;
+}
+
 /* The rest: that of r, from dm, the gradient of the state times r, which also reaches dh. */
 static void onnx_back_rec_reset(const back_rec *w, const float *x, const float *before,
                                 const float *dm, float *dh, float *d)
@@ -147,10 +156,8 @@ static void onnx_back_rec_reset(const back_rec *w, const float *x, const float *
     const rec_plan *p = w->p;
     const rec_activation *f = p->f + 3 * w->direction;
     const size_t n = p->hidden;
-    float *r = w->gates;
+    const float *r = onnx_back_rec_r(w, x);
     size_t k;
-    memcpy(r, x + n, n * sizeof *r);
-    onnx_rec_apply(f, r, n, p->clip);
     for (k = 0; k < n; k++) {
         d[n + k] = dm[k] * before[k];
         dh[k] += onnx_times(dm[k], r[k]);
@@ -166,10 +173,8 @@ static void onnx_back_rec_linear_reset(const back_rec *w, const float *x, const 
     const rec_plan *p = w->p;
     const rec_activation *f = p->f + 3 * w->direction;
     const size_t n = p->hidden;
-    float *r = w->gates;
+    const float *r = onnx_back_rec_r(w, x);
     size_t k;
-    memcpy(r, x + n, n * sizeof *r);
-    onnx_rec_apply(f, r, n, p->clip);
     for (k = 0; k < n; k++) {
         d[n + k] = d[2 * n + k] * more[k];
         d_state[2 * n + k] = d[2 * n + k] * r[k];

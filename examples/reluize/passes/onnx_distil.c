@@ -1358,20 +1358,14 @@ typedef struct {
 
 static distil_state onnx_distil_state(const onnx_distil *d)
 {
-    static const char mark[8] = { 'd', 'i', 's', 't', 'i', 'l', '0', '2' };
+    static const char mark[8] = { 'd', 'i', 's', 't', 'i', 'l', '0', '3' };
     distil_state state;
-    size_t i;
     memset(&state, 0, sizeof state);
     memcpy(state.mark, mark, sizeof mark);
     state.count = d->count;
     state.matrices = (uint64_t)d->matrices;
     state.step = d->step;
-    state.hash = 0xCBF29CE484222325u;
-    for (i = 0; i < d->count; i++) {
-        uint32_t bits;
-        memcpy(&bits, d->scale + i, sizeof bits);
-        state.hash = (state.hash ^ bits) * 0x100000001B3u;
-    }
+    state.hash = deploy_hash(DEPLOY_HASH, d->scale, d->count * sizeof *d->scale);
     return state;
 }
 
