@@ -648,10 +648,12 @@ static void note_run(const distil_run *r, const char *text)
                     "before, %.4g at best.",
                     text, (long long)r->p.step, r->seen, last->seconds, how_inputs_are(r),
                     check_loss(first, 1), r->p.nearest);
-    if (ended >= 0)
-        conversion_note(r->c, "No gradient passes operators such as %.*s.",
-                        (int)r->from->graph->top.node[ended].op.n,
-                        (const char *)r->from->graph->top.node[ended].op.p);
+    if (ended >= 0) {
+        const onnx_node *n = r->from->graph->top.node + ended;
+        const char *why = onnx_back_why(n);
+        conversion_note(r->c, "No gradient passes operators such as %.*s: %s.", (int)n->op.n,
+                        (const char *)n->op.p, why ? why : "it depends on a subgraph");
+    }
 }
 
 /* Adds the trained network as a way. */

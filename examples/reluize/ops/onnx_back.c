@@ -48,10 +48,10 @@ struct onnx_back {
 
 const onnx_back_rule *onnx_back_rule_of(const onnx_node *n)
 {
-    static const onnx_back_rule *const table[] = {
-        onnx_back_math_rules, onnx_back_move_rules,      onnx_back_conv_rules,
-        onnx_back_norm_rules, onnx_back_recurrent_rules, onnx_back_part_rules
-    };
+    static const onnx_back_rule *const table[] = { onnx_back_math_rules,  onnx_back_move_rules,
+                                                   onnx_back_conv_rules,  onnx_back_norm_rules,
+                                                   onnx_back_image_rules, onnx_back_recurrent_rules,
+                                                   onnx_back_part_rules };
     const int plain = !n->domain.n;
     const onnx_back_rule *row;
     size_t k;
@@ -63,6 +63,69 @@ const onnx_back_rule *onnx_back_rule_of(const onnx_node *n)
         }
     }
     return NULL;
+}
+
+/* Returns whether a node's operator is in a list that ends with NULL. */
+static int onnx_back_is_in(const onnx_node *n, const char *const *list)
+{
+    for (; *list; list++) {
+        if (onnx_is(&n->op, *list))
+            return 1;
+    }
+    return 0;
+}
+
+/* What makes whole numbers, truth values or steps, or depends on shapes alone: its gradient is 0,
+   not unknown. */
+int onnx_back_is_flat(const onnx_node *n)
+{
+    /* clang-format off */
+    static const char *const list[] = {
+        "And", "ArgMax", "ArgMin", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr",
+        "BitwiseXor", "BlackmanWindow", "Ceil", "Constant", "ConstantOfShape", "Equal", "EyeLike",
+        "Floor", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow", "Hardmax", "IsInf",
+        "IsNaN", "Less", "LessOrEqual", "MelWeightMatrix", "NonMaxSuppression", "NonZero", "Not",
+        "Or", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range",
+        "Round", "Shape", "Sign", "Size", "Xor", NULL
+    };
+    /* clang-format on */
+    return onnx_back_is_in(n, list);
+}
+
+/* The operators of the evaluator that have neither a rule nor a gradient of 0. */
+const char *onnx_back_why(const onnx_node *n)
+{
+    /* clang-format off */
+    static const char *const graphs[] = { "If", "Loop", "Scan", "SequenceMap", NULL };
+    static const char *const lists[] = {
+        "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt",
+        "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+        "SplitToSequence", NULL
+    };
+    static const char *const eight_bits[] = {
+        "ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "DynamicQuantizeMatMul",
+        "MatMulInteger", "MatMulIntegerToFloat", "NhwcMaxPool", "QAttention", "QGemm",
+        "QLinearAdd", "QLinearAveragePool", "QLinearConcat", "QLinearConv",
+        "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearMatMul", "QLinearMul",
+        "QLinearSigmoid", "QLinearSoftmax", "QuantizeLinear", NULL
+    };
+    static const char *const random[] = { "Bernoulli", "Multinomial", NULL };
+    static const char *const without[] = {
+        "BitCast", "Col2Im", "DFT", "DeformConv", "Det", "LinearAttention", "RoiAlign", "STFT",
+        "Unique", NULL
+    };
+    /* clang-format on */
+    if (onnx_back_rule_of(n) || onnx_back_is_flat(n))
+        return NULL;
+    if (onnx_back_is_in(n, graphs))
+        return "it evaluates a subgraph";
+    if (onnx_back_is_in(n, lists))
+        return "its values are no tensors";
+    if (onnx_back_is_in(n, eight_bits))
+        return "it computes with integers";
+    if (onnx_back_is_in(n, random))
+        return "it draws at random";
+    return onnx_back_is_in(n, without) ? "it has no rule" : "it is unknown";
 }
 
 /* Returns whether a rule reads input k. */
@@ -151,25 +214,6 @@ static void onnx_back_plan_forward(onnx_back *b)
         if (b->needed[i])
             onnx_back_each_read(n, onnx_back_see_reader, b);
     }
-}
-
-/* What makes whole numbers, truth values or steps, or depends on shapes alone: its gradient is 0,
-   not unknown. */
-int onnx_back_is_flat(const onnx_node *n)
-{
-    static const char *const op[] = {
-        "And",   "ArgMax",  "ArgMin", "Ceil",        "ConstantOfShape",
-        "Equal", "EyeLike", "Floor",  "Greater",     "GreaterOrEqual",
-        "IsInf", "IsNaN",   "Less",   "LessOrEqual", "NonZero",
-        "Not",   "Or",      "Range",  "Round",       "Shape",
-        "Sign",  "Size",    "Xor"
-    };
-    size_t k;
-    for (k = 0; k < sizeof op / sizeof *op; k++) {
-        if (onnx_is(&n->op, op[k]))
-            return 1;
-    }
-    return 0;
 }
 
 /* Finds the values that carry gradients and the rules of the nodes between them. depends: by value,

@@ -33,9 +33,9 @@
    Operators element by element that read each other, such as those of a gate, are evaluated as one
    pass, with the same bits, and so are their gradients (onnx_back_group.h).
 
-   Copy onnx_back.[ch], onnx_back_conv.c, onnx_back_group.[ch], onnx_back_math.c, onnx_back_move.c,
-   onnx_back_norm.c, onnx_back_parts.c, onnx_back_recurrent.c and onnx_back_rule.h beside the files
-   of onnx_run.h. */
+   Copy onnx_back.[ch], onnx_back_conv.c, onnx_back_group.[ch], onnx_back_image.c, onnx_back_math.c,
+   onnx_back_move.c, onnx_back_norm.c, onnx_back_parts.c, onnx_back_recurrent.c and
+   onnx_back_rule.h beside the files of onnx_run.h. */
 #ifndef ONNX_BACK_H
 #define ONNX_BACK_H
 #include "onnx_run.h"
@@ -59,6 +59,10 @@ float *onnx_back_constant(onnx_back *b, int value);
 
 /* Returns node number k at which the way ends for want of a rule, or -1 if there are fewer. */
 int onnx_back_ended(const onnx_back *b, int k);
+
+/* Returns why gradients end at an operator, in a few words; NULL: they don't. The operators of the
+   evaluator without a rule are listed there. */
+const char *onnx_back_why(const onnx_node *n);
 
 /* Returns whether a gradient can arrive at a value from one of `from`. */
 int onnx_back_reaches(const onnx_back *b, int value);

@@ -94,6 +94,14 @@ BACK_SLOPE(back_erf, double, 1.1283791670955126 * onnx_el_exp(-t * t))
 BACK_SLOPE(back_swish, double,
            onnx_el_sigmoid((double)a *t)
                * fma((double)a * t, 1 - onnx_el_sigmoid((double)a * t), 1.0))
+BACK_SLOPE(back_acos, double, -1 / sqrt(fma(-t, t, 1.0)))
+BACK_SLOPE(back_acosh, double, 1 / sqrt(fma(t, t, -1.0)))
+BACK_SLOPE(back_asin, double, 1 / sqrt(fma(-t, t, 1.0)))
+BACK_SLOPE(back_asinh, double, 1 / sqrt(fma(t, t, 1.0)))
+BACK_SLOPE(back_atan, double, 1 / fma(t, t, 1.0))
+BACK_SLOPE(back_atanh, double, 1 / fma(-t, t, 1.0))
+BACK_SLOPE(back_shrink, float, t<-a || t> a ? 1.0f : 0.0f)
+BACK_SLOPE(back_scaler, float, t * 0 + a)
 /* of y */
 BACK_SLOPE(back_relu, float, t > 0 ? 1.0f : 0.0f)
 BACK_SLOPE(back_sigmoid, float, t *(1 - t))
@@ -101,6 +109,7 @@ BACK_SLOPE(back_tanh, float, fmaf(-t, t, 1.0f))
 BACK_SLOPE(back_exp, float, t)
 BACK_SLOPE(back_sqrt, float, 0.5f / t)
 BACK_SLOPE(back_reciprocal, float, -t *t)
+BACK_SLOPE(back_tan, double, fma(t, t, 1.0))
 
 /* Slopes that are called for one element after another. */
 #define BACK_SLOW_SLOPE(NAME, EXPRESSION)                                                         \
@@ -135,6 +144,8 @@ BACK_SLOW_SLOPE(back_gelu_tanh, onnx_back_gelu_tanh(t))
 BACK_SLOW_SLOPE(back_mish, onnx_back_mish_slope(t))
 BACK_SLOW_SLOPE(back_sin, cos(t))
 BACK_SLOW_SLOPE(back_cos, -sin(t))
+BACK_SLOW_SLOPE(back_cosh, sinh(t))
+BACK_SLOW_SLOPE(back_sinh, cosh(t))
 
 /* Rules whose slopes read x, or y, with up to two attributes. */
 #define BACK_OF_X(NAME, SLOPE, A, B)                                \
@@ -164,6 +175,15 @@ BACK_OF_X(onnx_back_quick_gelu, back_swish, onnx_float(&b->c, "alpha", 1.702f), 
 BACK_OF_X(onnx_back_mish, back_mish, 0, 0)
 BACK_OF_X(onnx_back_sin, back_sin, 0, 0)
 BACK_OF_X(onnx_back_cos, back_cos, 0, 0)
+BACK_OF_X(onnx_back_acos, back_acos, 0, 0)
+BACK_OF_X(onnx_back_acosh, back_acosh, 0, 0)
+BACK_OF_X(onnx_back_asin, back_asin, 0, 0)
+BACK_OF_X(onnx_back_asinh, back_asinh, 0, 0)
+BACK_OF_X(onnx_back_atan, back_atan, 0, 0)
+BACK_OF_X(onnx_back_atanh, back_atanh, 0, 0)
+BACK_OF_X(onnx_back_cosh, back_cosh, 0, 0)
+BACK_OF_X(onnx_back_sinh, back_sinh, 0, 0)
+BACK_OF_X(onnx_back_shrink, back_shrink, onnx_float(&b->c, "lambd", 0.5f), 0)
 BACK_OF_X(onnx_back_gelu,
           onnx_text_is(&b->c, "approximate", "tanh", "none") ? back_gelu_tanh : back_gelu, 0, 0)
 BACK_OF_Y(onnx_back_relu, back_relu)
@@ -172,12 +192,18 @@ BACK_OF_Y(onnx_back_tanh, back_tanh)
 BACK_OF_Y(onnx_back_exp, back_exp)
 BACK_OF_Y(onnx_back_sqrt, back_sqrt)
 BACK_OF_Y(onnx_back_reciprocal, back_reciprocal)
+BACK_OF_Y(onnx_back_tan, back_tan)
 
 BACK_SLOPE(back_negative, float, t * 0 - 1)
 
 static int onnx_back_neg(onnx_back_call *b)
 {
     return onnx_back_one_value(b, back_negative, b->dy[0], 0, 0);
+}
+
+static int onnx_back_scaler(onnx_back_call *b)
+{
+    return onnx_back_one_value(b, back_scaler, b->dy[0], onnx_float(&b->c, "scale", 1), 0);
 }
 
 /* ---- [2] SEVERAL ---- */
@@ -349,6 +375,8 @@ BACK_PAIR(back_div, double, g / b, -g *a / (b * b))
 BACK_PAIR(back_min, float, a<b ? g : a> b ? 0 : 0.5f * g, b<a ? g : b> a ? 0 : 0.5f * g)
 BACK_PAIR(back_max, float, a > b ? g : a < b ? 0 : 0.5f * g, b > a ? g : b < a ? 0 : 0.5f * g)
 BACK_PAIR(back_prelu, float, a > 0 ? g : g * b, a > 0 ? 0 : g * a)
+BACK_PAIR(back_fmod, double, g, -g *trunc(a / b))
+BACK_PAIR(back_mod, double, g, -g *floor(a / b))
 BACK_PAIR(back_pow, double, g *b *pow(a, b - 1), a > 0 ? g * pow(a, b) * log(a) : 0)
 
 static int onnx_back_mul(onnx_back_call *b) { return onnx_back_two(b, back_mul); }
@@ -362,6 +390,11 @@ static int onnx_back_pow(onnx_back_call *b)
     return onnx_back_two(b, back_pow);
 }
 
+static int onnx_back_modulo(onnx_back_call *b)
+{
+    return onnx_back_two(b, onnx_int(&b->c, "fmod", 0) ? back_fmod : back_mod);
+}
+
 static int onnx_back_prelu(onnx_back_call *b) { return onnx_back_two(b, back_prelu); }
 
 /* Add, and Sum: each input receives dy, summed to its shape. */
@@ -373,6 +406,26 @@ static int onnx_back_sum(onnx_back_call *b)
             return -1;
     }
     return 0;
+}
+
+/* Mean: the same of dy over the number of inputs. */
+static int onnx_back_mean(onnx_back_call *b)
+{
+    onnx_tensor *part;
+    int k, failed = 0;
+    if (!b->dy[0])
+        return 0;
+    part = onnx_tensor_make(b->c.run, ONNX_F32, b->dy[0]->rank, b->dy[0]->dim);
+    if (!part)
+        return -1;
+    back_scaler(back_floats(part), back_floats(b->dy[0]), back_floats(b->dy[0]),
+                1 / (float)b->c.inputs, 0, part->count);
+    for (k = 0; k < b->c.inputs && !failed; k++) {
+        if (onnx_back_wants(b, k))
+            failed = onnx_back_sum_to(b, k, onnx_tensor_share(b->c.run, part));
+    }
+    onnx_tensor_free(part);
+    return failed ? -1 : 0;
 }
 
 static int onnx_back_sub(onnx_back_call *b)
@@ -594,12 +647,19 @@ static int onnx_back_identity(onnx_back_call *b) { return onnx_back_as(b, 0, b->
 /* clang-format off */
 const onnx_back_rule onnx_back_math_rules[] = {
     { "Abs",             onnx_back_abs,              BACK_X,           NULL },
+    { "Acos",            onnx_back_acos,             BACK_X,           NULL },
+    { "Acosh",           onnx_back_acosh,            BACK_X,           NULL },
     { "Add",             onnx_back_sum,              0,                NULL },
+    { "Asin",            onnx_back_asin,             BACK_X,           NULL },
+    { "Asinh",           onnx_back_asinh,            BACK_X,           NULL },
+    { "Atan",            onnx_back_atan,             BACK_X,           NULL },
+    { "Atanh",           onnx_back_atanh,            BACK_X,           NULL },
     { "Cast",            onnx_back_identity,         0,                NULL },
     { "CastLike",        onnx_back_identity,         0,                NULL },
     { "Celu",            onnx_back_celu,             BACK_X,           NULL },
     { "Clip",            onnx_back_clip,             BACK_X | BACK_Y,  NULL },
     { "Cos",             onnx_back_cos,              BACK_X,           NULL },
+    { "Cosh",            onnx_back_cosh,             BACK_X,           NULL },
     { "Div",             onnx_back_div,              BACK_X | BACK_X1, NULL },
     { "Dropout",         onnx_back_identity,         0,                NULL },
     { "Elu",             onnx_back_elu,              BACK_X,           NULL },
@@ -609,11 +669,14 @@ const onnx_back_rule onnx_back_math_rules[] = {
     { "HardSigmoid",     onnx_back_hard_sigmoid,     BACK_X,           NULL },
     { "HardSwish",       onnx_back_hard_swish,       BACK_X,           NULL },
     { "Identity",        onnx_back_identity,         0,                NULL },
+    { "ImageScaler",     onnx_back_scaler,           0,                NULL },
     { "LeakyRelu",       onnx_back_leaky_relu,       BACK_X,           NULL },
     { "Log",             onnx_back_log,              BACK_X,           NULL },
     { "Max",             onnx_back_max,              BACK_ALL,         NULL },
+    { "Mean",            onnx_back_mean,             0,                NULL },
     { "Min",             onnx_back_min,              BACK_ALL,         NULL },
     { "Mish",            onnx_back_mish,             BACK_X,           NULL },
+    { "Mod",             onnx_back_modulo,           BACK_X | BACK_X1, NULL },
     { "Mul",             onnx_back_mul,              BACK_X | BACK_X1, NULL },
     { "Neg",             onnx_back_neg,              0,                NULL },
     { "PRelu",           onnx_back_prelu,            BACK_X | BACK_X1, NULL },
@@ -621,14 +684,17 @@ const onnx_back_rule onnx_back_math_rules[] = {
     { "Reciprocal",      onnx_back_reciprocal,       BACK_Y,           NULL },
     { "Relu",            onnx_back_relu,             BACK_Y,           NULL },
     { "Selu",            onnx_back_selu,             BACK_X,           NULL },
+    { "Shrink",          onnx_back_shrink,           BACK_X,           NULL },
     { "Sigmoid",         onnx_back_sigmoid,          BACK_Y,           NULL },
     { "Sin",             onnx_back_sin,              BACK_X,           NULL },
+    { "Sinh",            onnx_back_sinh,             BACK_X,           NULL },
     { "Softplus",        onnx_back_softplus,         BACK_X,           NULL },
     { "Softsign",        onnx_back_softsign,         BACK_X,           NULL },
     { "Sqrt",            onnx_back_sqrt,             BACK_Y,           NULL },
     { "Sub",             onnx_back_sub,              0,                NULL },
     { "Sum",             onnx_back_sum,              0,                NULL },
     { "Swish",           onnx_back_swish,            BACK_X,           NULL },
+    { "Tan",             onnx_back_tan,              BACK_Y,           NULL },
     { "Tanh",            onnx_back_tanh,             BACK_Y,           NULL },
     { "ThresholdedRelu", onnx_back_thresholded_relu, BACK_X,           NULL },
     { "Gelu",            onnx_back_gelu,             BACK_X,           "com.microsoft" },

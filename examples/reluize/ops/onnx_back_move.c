@@ -12,8 +12,7 @@
        [1] NUMBERS     any operator that moves elements
        [2] ORDERED     the elements stay in order
        [3] CONCAT      Concat, Transpose
-       [4] RESIZE      matrices by dimension
-       [5] TABLE */
+       [4] TABLE */
 #include "onnx_back_rule.h"
 
 /* ---- [1] NUMBERS ---- */
@@ -97,6 +96,39 @@ static int onnx_back_scatter(onnx_back_call *b)
     return onnx_back_numbered(b, 1 | 4, 0);
 }
 
+/* OneHot: one of two values. */
+static int onnx_back_one_hot(onnx_back_call *b) { return onnx_back_numbered(b, 4, 0); }
+
+/* TensorScatter: the cache, and the update that replaces some of it. */
+static int onnx_back_tensor_scatter(onnx_back_call *b) { return onnx_back_numbered(b, 1 | 2, 0); }
+
+/* TopK: each gradient goes to the element that the second output names. */
+static int onnx_back_top_k(onnx_back_call *b)
+{
+    const onnx_tensor *dy = b->dy[0];
+    size_t inner = 1, i;
+    onnx_tensor *dx;
+    int64_t n, k;
+    int axis, d;
+    if (!onnx_back_wants(b, 0) || !dy)
+        return 0;
+    if (!b->y[1])
+        return onnx_refuse_call(&b->c, "there is no gradient without its indices");
+    axis = onnx_axis(&b->c, onnx_int(&b->c, "axis", -1), dy->rank);
+    dx = axis < 0 ? NULL : onnx_back_zeros(b, 0);
+    if (!dx)
+        return -1;
+    for (d = axis + 1; d < dy->rank; d++)
+        inner *= (size_t)dy->dim[d];
+    n = dx->dim[axis];
+    k = dy->dim[axis];
+    for (i = 0; i < dy->count; i++) {
+        const size_t outer = i / inner / (size_t)k, at = (size_t)onnx_tensor_whole(b->y[1], i);
+        back_floats(dx)[(outer * (size_t)n + at) * inner + i % inner] += back_floats(dy)[i];
+    }
+    return 0;
+}
+
 /* ---- [2] ORDERED ---- */
 
 static int onnx_back_ordered(onnx_back_call *b) { return onnx_back_as(b, 0, b->dy[0]); }
@@ -151,149 +183,24 @@ static int onnx_back_transpose(onnx_back_call *b)
     return onnx_apply(&b->c, "Transpose", &a, 1, &dy, 1, b->dx, 1);
 }
 
-/* ---- [4] RESIZE ---- */
-
-/* The matrix by which Resize makes dimension d: (in, out), what it makes of the identity; NULL: an
-   error. Attributes that name dimensions are left out. */
-static onnx_tensor *onnx_back_resize_matrix(onnx_back_call *b, int d, float scale, int is_old)
-{
-    const int64_t n = b->c.in[0]->dim[d], m = b->dy[0]->dim[d];
-    const int64_t dim[2] = { n, n }, two = 2;
-    const int sized = !(scale > 0);
-    onnx_attribute a[16];
-    const onnx_tensor *in[4] = { NULL, NULL, NULL, NULL };
-    onnx_tensor *identity = onnx_tensor_make(b->c.run, ONNX_F32, 2, dim), *y = NULL;
-    onnx_tensor *size = onnx_tensor_make(b->c.run, sized ? ONNX_I64 : ONNX_F32, 1, &two);
-    int64_t i;
-    int k, attributes = 0;
-    for (k = 0; k < b->c.node->attributes && attributes < 14; k++) {
-        const onnx_attribute *from = b->c.node->attribute + k;
-        if (!onnx_is(&from->name, "axes") && !onnx_is(&from->name, "keep_aspect_ratio_policy")
-            && !onnx_is(&from->name, "scales"))
-            a[attributes++] = *from;
-    }
-    if (is_old) {
-        a[attributes++] = onnx_attribute_text("coordinate_transformation_mode", "asymmetric");
-        a[attributes++] = onnx_attribute_text("nearest_mode", "floor");
-    }
-    if (identity && size) {
-        memset(identity->data, 0, identity->count * sizeof(float));
-        for (i = 0; i < n; i++)
-            back_floats(identity)[i * n + i] = 1;
-        onnx_tensor_set_real(size, 0, sized ? (double)n : 1);
-        onnx_tensor_set_real(size, 1, sized ? (double)m : (double)scale);
-        in[0] = identity;
-        in[sized ? 3 : 2] = size;
-        if (onnx_apply(&b->c, "Resize", a, attributes, in, 4, &y, 1))
-            y = NULL;
-    }
-    onnx_tensor_free(identity);
-    onnx_tensor_free(size);
-    return y;
-}
-
-/* to (outer, in, inner) += M (in, out) from (outer, out, inner), where most of M is 0. */
-static void onnx_back_contract(float *to, const float *from, const onnx_tensor *matrix,
-                               size_t outer, size_t inner)
-{
-    const size_t in = (size_t)matrix->dim[0], out = (size_t)matrix->dim[1];
-    const float *m = back_floats(matrix);
-    size_t o, i, j, k;
-    for (i = 0; i < in; i++) {
-        for (j = 0; j < out; j++) {
-            const float factor = m[i * out + j];
-            if (factor >= 0 && factor <= 0)
-                continue;
-            for (o = 0; o < outer; o++) {
-                float *y = to + (o * in + i) * inner;
-                const float *x = from + (o * out + j) * inner;
-                for (k = 0; k < inner; k++)
-                    y[k] = fmaf(factor, x[k], y[k]);
-            }
-        }
-    }
-}
-
-/* The factor of dimension d, or 0 where sizes are given. */
-static float onnx_back_resize_scale(const onnx_back_call *b, int d, int is_old)
-{
-    const onnx_tensor *scales = onnx_in_of(&b->c, is_old ? 1 : 2);
-    const onnx_attribute *list = onnx_attribute_of(&b->c, "scales");
-    const int64_t *axes;
-    int n, k;
-    if (is_old && !scales)
-        return list && (size_t)d < list->count ? list->floats[d] : 0;
-    if (!scales || !scales->count)
-        return 0;
-    axes = onnx_ints(&b->c, "axes", &n);
-    if (!axes)
-        return (float)onnx_tensor_real(scales, (size_t)d);
-    for (k = 0; k < n; k++) {
-        if (axes[k] == d || axes[k] + b->c.in[0]->rank == d)
-            return (float)onnx_tensor_real(scales, (size_t)k);
-    }
-    return 1;
-}
-
-/* Resize of any mode is one matrix after another, each along a dimension. */
-static int onnx_back_resize(onnx_back_call *b)
-{
-    const onnx_tensor *x = b->c.in[0];
-    const int is_old = b->c.opset < 11 || onnx_is(&b->c.node->op, "Upsample");
-    int64_t dim[ONNX_MOST_RANK];
-    onnx_tensor *g;
-    int d, k;
-    if (!onnx_back_wants(b, 0) || !b->dy[0])
-        return 0;
-    if (onnx_text_is(&b->c, "coordinate_transformation_mode", "tf_crop_and_resize", "half_pixel"))
-        return onnx_refuse_call(&b->c, "there is no gradient for cropping");
-    memcpy(dim, b->dy[0]->dim, sizeof dim);
-    g = onnx_tensor_share(b->c.run, b->dy[0]);
-    for (d = 0; d < x->rank && g; d++) {
-        onnx_tensor *matrix, *next;
-        size_t outer = 1, inner = 1;
-        if (x->dim[d] == b->dy[0]->dim[d])
-            continue;
-        matrix = onnx_back_resize_matrix(b, d, onnx_back_resize_scale(b, d, is_old), is_old);
-        dim[d] = x->dim[d];
-        next = onnx_tensor_make(b->c.run, ONNX_F32, x->rank, dim);
-        for (k = 0; k < x->rank; k++) {
-            if (k < d)
-                outer *= (size_t)dim[k];
-            if (k > d)
-                inner *= (size_t)dim[k];
-        }
-        if (matrix && next) {
-            memset(next->data, 0, next->count * sizeof(float));
-            onnx_back_contract(back_floats(next), back_floats(g), matrix, outer, inner);
-        } else {
-            onnx_tensor_free(next);
-            next = NULL;
-        }
-        onnx_tensor_free(matrix);
-        onnx_tensor_free(g);
-        g = next;
-    }
-    b->dx[0] = g;
-    return g ? 0 : -1;
-}
-
-/* ---- [5] TABLE ---- */
+/* ---- [4] TABLE ---- */
 
 /* clang-format off */
 const onnx_back_rule onnx_back_move_rules[] = {
     { "CenterCropPad",     onnx_back_move,      BACK_X1,                    NULL },
     { "Compress",          onnx_back_move,      BACK_X1,                    NULL },
     { "Concat",            onnx_back_concat,    0,                          NULL },
+    { "Crop",              onnx_back_move,      0,                          NULL },
     { "DepthToSpace",      onnx_back_move,      0,                          NULL },
     { "Expand",            onnx_back_move,      BACK_X1,                    NULL },
     { "Flatten",           onnx_back_ordered,   0,                          NULL },
     { "Gather",            onnx_back_move,      BACK_X1,                    NULL },
     { "GatherElements",    onnx_back_move,      BACK_X1,                    NULL },
     { "GatherND",          onnx_back_move,      BACK_X1,                    NULL },
+    { "MaxUnpool",         onnx_back_move,      BACK_X1 | BACK_X2,          NULL },
+    { "OneHot",            onnx_back_one_hot,   BACK_X | BACK_X1,           NULL },
     { "Pad",               onnx_back_pad,       BACK_X1,                    NULL },
     { "Reshape",           onnx_back_ordered,   0,                          NULL },
-    { "Resize",            onnx_back_resize,    BACK_X1 | BACK_X2,          NULL },
     { "ReverseSequence",   onnx_back_move,      BACK_X1,                    NULL },
     { "Scatter",           onnx_back_scatter,   BACK_X1,                    NULL },
     { "ScatterElements",   onnx_back_scatter,   BACK_X1,                    NULL },
@@ -302,11 +209,12 @@ const onnx_back_rule onnx_back_move_rules[] = {
     { "SpaceToDepth",      onnx_back_move,      0,                          NULL },
     { "Split",             onnx_back_move,      BACK_X1,                    NULL },
     { "Squeeze",           onnx_back_ordered,   0,                          NULL },
+    { "TensorScatter",     onnx_back_tensor_scatter, BACK_X2,                    NULL },
     { "Tile",              onnx_back_move,      BACK_X1,                    NULL },
+    { "TopK",              onnx_back_top_k,     BACK_Y,                     NULL },
     { "Transpose",         onnx_back_transpose, 0,                          NULL },
     { "Trilu",             onnx_back_move,      BACK_X1,                    NULL },
     { "Unsqueeze",         onnx_back_ordered,   0,                          NULL },
-    { "Upsample",          onnx_back_resize,    BACK_X1,                    NULL },
     { "Where",             onnx_back_where,     BACK_X,                     NULL },
     { "ExpandDims",        onnx_back_ordered,   0,                          "com.microsoft" },
     { "GatherND",          onnx_back_move,      BACK_X1,                    "com.microsoft" },

@@ -665,7 +665,9 @@ static int onnx_back_rotary(onnx_back_call *b)
 #define MICROSOFT "com.microsoft"
 const onnx_back_rule onnx_back_part_rules[] = {
     { "Attention",                        onnx_back_attention,   BACK_ALL, NULL },
+    { "CausalConvWithState",              onnx_back_parts,       BACK_ALL, NULL },
     { "RotaryEmbedding",                  onnx_back_rotary,      BACK_ALL, NULL },
+    { "SwiGLU",                           onnx_back_parts,       BACK_ALL, NULL },
     { "Attention",                        onnx_back_parts,       BACK_ALL, MICROSOFT },
     { "BiasAdd",                          onnx_back_parts,       BACK_ALL, MICROSOFT },
     { "BiasGelu",                         onnx_back_parts,       BACK_ALL, MICROSOFT },

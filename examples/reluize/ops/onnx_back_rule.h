@@ -36,7 +36,9 @@ typedef struct {
 extern const onnx_back_rule onnx_back_math_rules[];      /* element by element */
 extern const onnx_back_rule onnx_back_move_rules[];      /* elements that change their places */
 extern const onnx_back_rule onnx_back_conv_rules[];      /* products and convolutions */
-extern const onnx_back_rule onnx_back_norm_rules[];      /* reductions, normalisation, pooling */
+extern const onnx_back_rule onnx_back_norm_rules[];      /* reductions, normalisation, pooling,
+                                                            losses */
+extern const onnx_back_rule onnx_back_image_rules[];     /* sampling of images */
 extern const onnx_back_rule onnx_back_recurrent_rules[]; /* RNN, GRU, LSTM */
 extern const onnx_back_rule onnx_back_part_rules[];      /* what is made of others, attention */
 

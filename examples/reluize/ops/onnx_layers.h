@@ -229,6 +229,27 @@ typedef struct {
 int onnx_whole_resampled(onnx_call *c, onnx_whole_resample *r);
 void onnx_whole_resample_free(onnx_whole_resample *r);
 
+/* GridSample: images (images, channels, size...), of each of which it reads `points` points. mode
+   and padding are those of onnx_run_image.c. */
+typedef struct {
+    int mode, padding, align, dims;
+    int64_t size[3];
+    size_t images, channels, pixels, points;
+} onnx_grid;
+
+/* What a point reads: the elements index[d][k] (-1: zero) of dimension d with weight[d][k], k <
+   taps; slope: by how much a weight changes with the point's coordinate in the grid. */
+typedef struct {
+    int taps;
+    int64_t index[3][4];
+    float weight[3][4], slope[3][4];
+} onnx_grid_point;
+
+/* Reads a call of GridSample. Returns 0 or -1. */
+int onnx_grid_begin(onnx_call *c, onnx_grid *p);
+/* Describes the point at these coordinates, of which the last is that of the first dimension. */
+void onnx_grid_at(const onnx_grid *p, const float *at, onnx_grid_point *g);
+
 /* ---- reductions ---- */
 
 /* Marks the dimensions of input 0 that are reduced: those of the attribute or the input `axes`, or

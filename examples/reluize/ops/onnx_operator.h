@@ -192,6 +192,8 @@ int onnx_apply(onnx_call *c, const char *op, onnx_attribute *attribute, int attr
    out. After an error *x is NULL; where it is NULL, nothing is computed. */
 void onnx_then(onnx_call *c, onnx_tensor **x, const char *op, const onnx_tensor *a,
                const onnx_tensor *b, onnx_attribute *attribute, int attributes);
+/* Elements [from, from + n) along an axis of x, in a new tensor; NULL: an error. */
+onnx_tensor *onnx_cut(onnx_call *c, const onnx_tensor *x, int axis, int64_t from, int64_t n);
 /* A tensor of one element of a floating-point type, of rank 0; NULL: an error. */
 onnx_tensor *onnx_scalar(onnx_call *c, int type, double x);
 

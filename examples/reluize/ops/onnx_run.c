@@ -1398,6 +1398,27 @@ void onnx_then(onnx_call *c, onnx_tensor **x, const char *op, const onnx_tensor 
     *x = y;
 }
 
+onnx_tensor *onnx_cut(onnx_call *c, const onnx_tensor *x, int axis, int64_t from, int64_t n)
+{
+    const int64_t given[3] = { from, from + n, axis }, one = 1;
+    const onnx_tensor *in[4];
+    onnx_tensor *place[3], *y = NULL;
+    int k, failed = 0;
+    in[0] = x;
+    for (k = 0; k < 3; k++) {
+        in[k + 1] = place[k] = onnx_tensor_make(c->run, ONNX_I64, 1, &one);
+        if (place[k])
+            *(int64_t *)place[k]->data = given[k];
+        else
+            failed = 1;
+    }
+    if (failed || onnx_apply(c, "Slice", NULL, 0, in, 4, &y, 1))
+        y = NULL;
+    for (k = 0; k < 3; k++)
+        onnx_tensor_free(place[k]);
+    return y;
+}
+
 onnx_tensor *onnx_scalar(onnx_call *c, int type, double x)
 {
     onnx_tensor *y = onnx_tensor_make(c->run, type, 0, NULL);

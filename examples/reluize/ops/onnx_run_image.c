@@ -707,16 +707,14 @@ void onnx_whole_resample_free(onnx_whole_resample *r)
 typedef enum { GRID_ZEROS, GRID_BORDER, GRID_REFLECTION } grid_padding;
 
 typedef struct {
-    image_mode mode;
-    grid_padding padding;
-    int align, dims;
+    onnx_grid of;
     const onnx_tensor *x, *grid;
     onnx_tensor *y;
-    size_t channels, pixels, points;
 } grid_plan;
 
-/* Reflects x at low and high until it is between them. */
-static float onnx_grid_reflect(float x, float low, float high)
+/* Reflects x at low and high until it is between them. *slope becomes -1 where it then falls while
+   x rises. */
+static float onnx_grid_reflect(float x, float low, float high, float *slope)
 {
     const float range = high - low;
     float far, rest;
@@ -730,29 +728,33 @@ static float onnx_grid_reflect(float x, float low, float high)
         return low;
     n = (int64_t)(far / range);
     rest = far - onnx_times((float)n, range);
+    *slope = n % 2 ? 1.0f : -1.0f;
     if (x < low)
         return n % 2 ? high - rest : low + rest;
     return n % 2 ? low + rest : high - rest;
 }
 
 /* The element that index i of a dimension reads; -1: zero. */
-static int64_t onnx_grid_index(const grid_plan *p, int64_t i, int64_t n)
+static int64_t onnx_grid_index(const onnx_grid *p, int64_t i, int64_t n)
 {
+    float slope;
     if (i >= 0 && i < n)
         return i;
     if (p->padding == GRID_ZEROS)
         return -1;
     if (p->padding == GRID_REFLECTION)
         i = (int64_t)onnx_grid_reflect((float)i, p->align ? 0 : -0.5f,
-                                       p->align ? (float)n - 1 : (float)n - 0.5f);
+                                       p->align ? (float)n - 1 : (float)n - 0.5f, &slope);
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-/* Where a normalised coordinate is in a dimension of n elements. */
-static float onnx_grid_coordinate(const grid_plan *p, float at, int64_t n)
+/* Where a normalised coordinate is in a dimension of n elements. *slope: by how much this changes
+   with the coordinate. */
+static float onnx_grid_coordinate(const onnx_grid *p, float at, int64_t n, float *slope)
 {
     const float low = p->align ? 0 : -0.5f, high = p->align ? (float)n - 1 : (float)n - 0.5f;
-    float x;
+    float x, turn = 1;
+    *slope = (float)(p->align ? n - 1 : n) / 2;
     if (p->align)
         x = (at + 1) / 2 * (float)(n - 1);
     else
@@ -762,69 +764,86 @@ static float onnx_grid_coordinate(const grid_plan *p, float at, int64_t n)
     if (!(x >= low && x <= high)) {
         if (p->padding == GRID_BORDER && p->mode == IMAGE_CUBIC && x > -1e9f && x < 1e9f)
             return x; /* each of its elements is moved to the border, as PyTorch does */
-        if (p->padding == GRID_BORDER)
+        if (p->padding == GRID_BORDER) {
             x = x > 0 ? (float)(n - 1) : 0;
-        else if (p->padding == GRID_REFLECTION)
-            x = onnx_grid_reflect(x, low, high);
-        else if (!(x > -1e9f && x < 1e9f))
+            turn = 0;
+        } else if (p->padding == GRID_REFLECTION) {
+            x = onnx_grid_reflect(x, low, high, &turn);
+        } else if (!(x > -1e9f && x < 1e9f)) {
             x = -1e9f;
+        }
     }
+    *slope *= turn;
     return x;
 }
 
-/* Reads the taps of a point: how many a dimension has, their elements and weights. */
-static int onnx_grid_taps(const grid_plan *p, const float *at, int64_t index[][4],
-                          float weight[][4])
+/* The derivative of onnx_image_keys. */
+static float onnx_image_keys_slope(float far, float a)
+{
+    const float x = far < 0 ? -far : far, sign = far < 0 ? -1.0f : 1.0f;
+    if (x <= 1)
+        return sign * onnx_times(x, onnx_times(3 * (a + 2), x) - 2 * (a + 3));
+    if (x < 2)
+        return sign * (onnx_times(x, onnx_times(3 * a, x) - 10 * a) + 8 * a);
+    return 0;
+}
+
+void onnx_grid_at(const onnx_grid *p, const float *at, onnx_grid_point *g)
 {
     const int taps = p->mode == IMAGE_NEAREST ? 1 : p->mode == IMAGE_LINEAR ? 2 : 4;
     int d, k;
+    g->taps = taps;
     for (d = 0; d < p->dims; d++) {
-        const int64_t n = p->x->dim[2 + d];
-        const float x = onnx_grid_coordinate(p, at[p->dims - 1 - d], n), low = floorf(x);
+        float slope;
+        const float x = onnx_grid_coordinate(p, at[p->dims - 1 - d], p->size[d], &slope);
+        const float low = floorf(x);
         for (k = 0; k < taps; k++) {
             const int64_t i = (int64_t)low + k - (taps == 4);
             const float far = x - (float)i, near = far < 0 ? -far : far;
-            index[d][k] = onnx_grid_index(p, i, n);
-            weight[d][k] = taps == 1 ? 1 : taps == 2 ? 1 - near : onnx_image_keys(far, -0.75f);
+            g->index[d][k] = onnx_grid_index(p, i, p->size[d]);
+            g->weight[d][k] = taps == 1 ? 1 : taps == 2 ? 1 - near : onnx_image_keys(far, -0.75f);
+            g->slope[d][k] = taps == 1   ? 0
+                             : taps == 2 ? (k ? slope : -slope)
+                                         : slope * onnx_image_keys_slope(far, -0.75f);
         }
     }
-    return taps;
 }
 
 /* Samples one point in all channels of an image. */
-static void onnx_grid_point(size_t i, void *user)
+static void onnx_grid_task(size_t i, void *user)
 {
     const grid_plan *p = (const grid_plan *)user;
-    const size_t image = i / p->points;
-    int64_t index[3][4], place[3], dim[3];
-    float weight[3][4];
-    const int taps =
-        onnx_grid_taps(p, (const float *)p->grid->data + i * (size_t)p->dims, index, weight);
+    const onnx_grid *of = &p->of;
+    const size_t image = i / of->points;
+    int64_t place[3], dim[3];
+    onnx_grid_point g;
     size_t channel;
     int d;
+    onnx_grid_at(of, (const float *)p->grid->data + i * (size_t)of->dims, &g);
     for (d = 0; d < 3; d++)
-        dim[d] = taps;
-    for (channel = 0; channel < p->channels; channel++) {
-        const float *from = (const float *)p->x->data + (image * p->channels + channel) * p->pixels;
+        dim[d] = g.taps;
+    for (channel = 0; channel < of->channels; channel++) {
+        const float *from =
+            (const float *)p->x->data + (image * of->channels + channel) * of->pixels;
         float sum = 0;
         memset(place, 0, sizeof place);
         do {
             float w = 1;
             int64_t at = 0;
             int inside = 1;
-            for (d = 0; d < p->dims; d++) {
-                inside &= index[d][place[d]] >= 0;
-                w *= weight[d][place[d]];
-                at = at * p->x->dim[2 + d] + index[d][place[d]];
+            for (d = 0; d < of->dims; d++) {
+                inside &= g.index[d][place[d]] >= 0;
+                w *= g.weight[d][place[d]];
+                at = at * of->size[d] + g.index[d][place[d]];
             }
             if (inside)
                 sum += onnx_times(w, from[at]);
-        } while (onnx_next_place(place, dim, p->dims));
-        ((float *)p->y->data)[(image * p->channels + channel) * p->points + i % p->points] = sum;
+        } while (onnx_next_place(place, dim, of->dims));
+        ((float *)p->y->data)[(image * of->channels + channel) * of->points + i % of->points] = sum;
     }
 }
 
-static int onnx_grid_read(onnx_call *c, grid_plan *p)
+static int onnx_grid_read(onnx_call *c, onnx_grid *p)
 {
     p->align = onnx_int(c, "align_corners", 0) != 0;
     if (onnx_text_is(c, "mode", "nearest", "linear"))
@@ -846,33 +865,42 @@ static int onnx_grid_read(onnx_call *c, grid_plan *p)
     return 0;
 }
 
+int onnx_grid_begin(onnx_call *c, onnx_grid *p)
+{
+    int d;
+    memset(p, 0, sizeof *p);
+    if (onnx_need(c, 2) || onnx_grid_read(c, p))
+        return -1;
+    p->dims = c->in[0]->rank - 2;
+    if (p->dims < 1 || p->dims > 3 || c->in[1]->rank != p->dims + 2
+        || c->in[1]->dim[p->dims + 1] != p->dims || c->in[1]->dim[0] != c->in[0]->dim[0])
+        return onnx_refuse_call(c, "a grid of this shape does not fit the image");
+    p->images = (size_t)c->in[0]->dim[0];
+    p->channels = (size_t)c->in[0]->dim[1];
+    p->pixels = p->points = 1;
+    for (d = 0; d < p->dims; d++) {
+        p->size[d] = c->in[0]->dim[2 + d];
+        p->points *= (size_t)c->in[1]->dim[1 + d];
+        p->pixels *= (size_t)p->size[d];
+    }
+    return 0;
+}
+
 static int onnx_image_grid_sample(onnx_call *c)
 {
     int64_t dim[ONNX_MOST_RANK];
     onnx_tensor *x, *grid;
     grid_plan p;
-    int d;
-    memset(&p, 0, sizeof p);
-    if (onnx_need(c, 2) || onnx_grid_read(c, &p))
+    if (onnx_grid_begin(c, &p.of))
         return -1;
-    p.dims = c->in[0]->rank - 2;
-    if (p.dims < 1 || p.dims > 3 || c->in[1]->rank != p.dims + 2
-        || c->in[1]->dim[p.dims + 1] != p.dims || c->in[1]->dim[0] != c->in[0]->dim[0])
-        return onnx_refuse_call(c, "a grid of this shape does not fit the image");
     dim[0] = c->in[0]->dim[0];
     dim[1] = c->in[0]->dim[1];
-    p.channels = (size_t)dim[1];
-    p.pixels = p.points = 1;
-    for (d = 0; d < p.dims; d++) {
-        dim[2 + d] = c->in[1]->dim[1 + d];
-        p.points *= (size_t)dim[2 + d];
-        p.pixels *= (size_t)c->in[0]->dim[2 + d];
-    }
+    memcpy(dim + 2, c->in[1]->dim + 1, (size_t)p.of.dims * sizeof *dim);
     p.x = x = onnx_as_float(c, c->in[0]);
     p.grid = grid = x ? onnx_as_float(c, c->in[1]) : NULL;
-    p.y = grid ? onnx_tensor_make(c->run, ONNX_F32, p.dims + 2, dim) : NULL;
-    if (p.y && p.y->count && p.pixels)
-        onnx_parallel(c->run, onnx_grid_point, &p, (size_t)dim[0] * p.points);
+    p.y = grid ? onnx_tensor_make(c->run, ONNX_F32, p.of.dims + 2, dim) : NULL;
+    if (p.y && p.y->count && p.of.pixels)
+        onnx_parallel(c->run, onnx_grid_task, &p, p.of.images * p.of.points);
     else if (p.y && p.y->count)
         memset(p.y->data, 0, p.y->count * sizeof(float));
     onnx_tensor_free(x);

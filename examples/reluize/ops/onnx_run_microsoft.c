@@ -59,29 +59,6 @@ static void onnx_ms_turn(onnx_call *c, onnx_tensor **x, int64_t *perm, int rank)
     onnx_then(c, x, "Transpose", NULL, NULL, &order, 1);
 }
 
-/* Elements [from, from + n) along an axis of x, in a new tensor. */
-static onnx_tensor *onnx_ms_cut(onnx_call *c, const onnx_tensor *x, int axis, int64_t from,
-                                int64_t n)
-{
-    const int64_t given[3] = { from, from + n, axis }, one = 1;
-    const onnx_tensor *in[4];
-    onnx_tensor *place[3], *y = NULL;
-    int k, failed = 0;
-    in[0] = x;
-    for (k = 0; k < 3; k++) {
-        in[k + 1] = place[k] = onnx_tensor_make(c->run, ONNX_I64, 1, &one);
-        if (place[k])
-            *(int64_t *)place[k]->data = given[k];
-        else
-            failed = 1;
-    }
-    if (failed || onnx_apply(c, "Slice", NULL, 0, in, 4, &y, 1))
-        y = NULL;
-    for (k = 0; k < 3; k++)
-        onnx_tensor_free(place[k]);
-    return y;
-}
-
 /* a and b, one behind the other along an axis. */
 static onnx_tensor *onnx_ms_join(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b, int axis)
 {
@@ -134,8 +111,8 @@ static int onnx_ms_run_bias_split_gelu(onnx_call *c)
     x = onnx_ms_of(c, "Add", c->in[0], c->in[1]);
     half = x && x->rank ? x->dim[x->rank - 1] / 2 : 0;
     if (x && x->rank) {
-        value = onnx_ms_cut(c, x, x->rank - 1, 0, half);
-        gate = onnx_ms_cut(c, x, x->rank - 1, half, half);
+        value = onnx_cut(c, x, x->rank - 1, 0, half);
+        gate = onnx_cut(c, x, x->rank - 1, half, half);
     }
     onnx_ms_gelu(c, &gate, 0);
     if (gate)
@@ -451,7 +428,7 @@ static onnx_tensor *onnx_ms_heads(onnx_call *c, onnx_tensor *x, int64_t heads)
 static onnx_tensor *onnx_ms_unpack(onnx_call *c, const onnx_tensor *x, int axis, int64_t at)
 {
     int64_t dim[ONNX_MOST_RANK];
-    onnx_tensor *y = onnx_ms_cut(c, x, axis, at, 1);
+    onnx_tensor *y = onnx_cut(c, x, axis, at, 1);
     int d, rank = 0;
     for (d = 0; d < x->rank; d++) {
         if (d != axis)
@@ -592,9 +569,9 @@ static int onnx_ms_packed(onnx_call *c, onnx_tensor *packed, const onnx_tensor *
         failed = onnx_refuse_call(c, "expected an input of 3 dimensions") != 0;
     failed = failed || onnx_ms_packed_sizes(c, packed->dim[2], size);
     if (!failed) {
-        p.q = onnx_ms_heads(c, onnx_ms_cut(c, packed, 2, 0, size[0]), heads);
-        p.k = onnx_ms_heads(c, onnx_ms_cut(c, packed, 2, size[0], size[1]), heads);
-        p.v = onnx_ms_heads(c, onnx_ms_cut(c, packed, 2, size[0] + size[1], size[2]), heads);
+        p.q = onnx_ms_heads(c, onnx_cut(c, packed, 2, 0, size[0]), heads);
+        p.k = onnx_ms_heads(c, onnx_cut(c, packed, 2, size[0], size[1]), heads);
+        p.v = onnx_ms_heads(c, onnx_cut(c, packed, 2, size[0] + size[1], size[2]), heads);
     }
     onnx_tensor_free(packed);
     if (!failed && past && p.k && p.v) {
@@ -655,7 +632,7 @@ static void onnx_ms_add_bias(onnx_call *c, onnx_tensor **x, const onnx_tensor *b
         *x = NULL;
         return;
     }
-    part = onnx_ms_cut(c, bias, 0, from, n);
+    part = onnx_cut(c, bias, 0, from, n);
     onnx_then(c, x, "Add", part, NULL, NULL, 0);
     onnx_tensor_free(part);
 }
@@ -884,9 +861,9 @@ static int onnx_ms_group_heads(onnx_call *c, ms_group *g, ms_attention *p)
         part[1] = onnx_tensor_share(c->run, k);
         part[2] = v ? onnx_tensor_share(c->run, v) : NULL;
     } else {
-        part[0] = onnx_ms_cut(c, q, 2, 0, g->heads * size);
-        part[1] = onnx_ms_cut(c, q, 2, g->heads * size, g->shared * size);
-        part[2] = onnx_ms_cut(c, q, 2, (g->heads + g->shared) * size, g->shared * size);
+        part[0] = onnx_cut(c, q, 2, 0, g->heads * size);
+        part[1] = onnx_cut(c, q, 2, g->heads * size, g->shared * size);
+        part[2] = onnx_cut(c, q, 2, (g->heads + g->shared) * size, g->shared * size);
     }
     failed = !part[0] || !part[1] || !part[2];
     if (!failed && onnx_int(c, "do_rotary", 0)) {

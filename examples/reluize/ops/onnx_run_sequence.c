@@ -1120,24 +1120,6 @@ static int onnx_seq_linear_run(onnx_call *c)
     return failed ? -1 : 0;
 }
 
-/* The last `width` places of each row of x, of 3 dimensions, as output 1. Returns 0 or -1. */
-static int onnx_seq_tail(onnx_call *c, const onnx_tensor *x, size_t width)
-{
-    const size_t bytes = onnx_type_bytes(x->type), n = (size_t)x->dim[2];
-    const size_t rows = (size_t)x->dim[0] * (size_t)x->dim[1];
-    int64_t dim[3];
-    onnx_tensor *y;
-    size_t i;
-    dim[0] = x->dim[0];
-    dim[1] = x->dim[1];
-    dim[2] = (int64_t)width;
-    y = onnx_out(c, 1, x->type, 3, dim);
-    for (i = 0; y && width && i < rows; i++)
-        memcpy((char *)y->data + i * width * bytes,
-               (const char *)x->data + (i * n + n - width) * bytes, width * bytes);
-    return y ? 0 : -1;
-}
-
 /* A convolution of each channel of its own over the places up to the present one; before the first
    are those of past_state, or zeros. */
 static int onnx_seq_causal_conv_run(onnx_call *c)
@@ -1173,8 +1155,11 @@ static int onnx_seq_causal_conv_run(onnx_call *c)
     in[0] = joined;
     in[1] = w;
     in[2] = onnx_in_of(c, 2);
-    failed = failed || onnx_apply(c, "Conv", &group, 1, in, 3, c->out, 1)
-             || (onnx_seq_wanted(c, 1) && onnx_seq_tail(c, joined, (size_t)dim[2]));
+    failed = failed || onnx_apply(c, "Conv", &group, 1, in, 3, c->out, 1);
+    if (!failed && onnx_seq_wanted(c, 1)) {
+        c->out[1] = onnx_cut(c, joined, 2, x->dim[2], dim[2]);
+        failed = !c->out[1];
+    }
     if (!failed && !plain) {
         onnx_then(c, c->out, "Swish", NULL, NULL, NULL, 0);
         failed = !c->out[0];

@@ -201,7 +201,8 @@ static void onnx_distil_find_weights(onnx_distil *d)
             else if (d->options.labels && onnx_is(&n->op, "Gather") && !k)
                 onnx_distil_add_weight(d, n, k, -1);
             else if (matrix || is_bias || (recurrent && k == 3)
-                     || onnx_distil_is_new(d, n->input[k]) || onnx_is(&n->op, "LayerNormalization"))
+                     || onnx_distil_is_new(d, n->input[k]) || onnx_is(&n->op, "LayerNormalization")
+                     || onnx_is(&n->op, "GroupNormalization"))
                 onnx_distil_add_weight(d, n, k, -1);
         }
     }

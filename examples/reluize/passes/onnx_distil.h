@@ -34,10 +34,11 @@
      other          Σ(s - t)²/Σ(t - mean of t)²
 
    What is trained: weights and biases of matrices, convolutions and recurrent layers, scales and
-   shifts of LayerNormalization, what the conversion put into the gates and, with labels, tables in
-   which tokens are looked up. A matrix moves along whitened gradients (onnx_whiten.h). Elsewhere
-   each element is trained as a multiple of the norm of the weights of its output channel, or of the
-   root of the mean square of its constant, so that one rate fits all layers.
+   shifts of LayerNormalization and GroupNormalization, what the conversion put into the gates and,
+   with labels, tables in which tokens are looked up. A matrix moves along whitened gradients
+   (onnx_whiten.h). Elsewhere each element is trained as a multiple of the norm of the weights of
+   its output channel, or of the root of the mean square of its constant, so that one rate fits all
+   layers.
 
    Each slot evaluates one input on one thread; gradients are added in the order of the inputs. So
    the weights have the same bits on any number of threads and slots.
