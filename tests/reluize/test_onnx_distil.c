@@ -138,10 +138,12 @@ static void run_end(run *r)
     }
 }
 
-/* Of the runs that begin: a limit of memory, and whether gradients are whitened. */
+/* Of the runs that begin: a limit of memory, whether gradients are whitened, and what labels
+   weigh beside the original. */
 static struct {
     size_t memory;
     int whiten;
+    double label_weight;
 } given;
 
 /* score: the column of the score, or -1. */
@@ -160,6 +162,7 @@ static run run_begin_with(kind what, size_t slots, const lgelu_threads *threads,
     o.run.threads = threads;
     o.run.memory = given.memory;
     o.whiten = given.whiten;
+    o.label_weight = given.label_weight;
     o.labels = labels;
     o.score = score;
     r.d = onnx_distil_begin(r.graph[0], r.graph[1], &o, said);
@@ -537,6 +540,49 @@ static void check_labels(kind what)
     run_end(&r);
 }
 
+/* The loss of input 7 with or without its labels, and the outputs y after one step from it. */
+static double step_with(kind what, int labels, double weight, float y[384])
+{
+    onnx_distil_loss loss = { 0, 0, 0 };
+    double label[384];
+    memory_file written;
+    run r;
+    given.label_weight = weight;
+    r = run_begin_with(what, 1, NULL, labels, -1);
+    given.label_weight = 0;
+    set_input(r.d, 0, 7);
+    onnx_distil_label(r.d, 0, label, labels_of(what, 0, label));
+    onnx_distil_begin_step(r.d);
+    if (onnx_distil_pass(r.d, 1, 1, &loss) || onnx_distil_update(r.d, 0.01))
+        loss.outputs = -1;
+    onnx_distil_keep(r.d);
+    written = written_by(&r);
+    outputs_of(&written, y);
+    free(written.data);
+    run_end(&r);
+    return loss.outputs;
+}
+
+/* Labels beside the original: the losses are added; and, as the size of a gradient does not change
+   a first step, one with labels of a large weight is that of labels alone. */
+static void check_both(kind what)
+{
+    float y[3][384];
+    double moved = 0, apart = 0;
+    const double original = step_with(what, 0, 0, y[0]), label = step_with(what, 1, 0, y[1]);
+    const double both = step_with(what, 0, 0.25, y[2]);
+    check(fabs(both - (original + 0.25 * label)) < 1e-9 * both,
+          "the original and labels: the sum of their losses", "%g, expected %g and %g", both,
+          original, 0.25 * label);
+    step_with(what, 0, 1e6, y[2]);
+    for (int i = 0; i < 384; i++) {
+        moved = fmax(moved, fabs((double)y[1][i] - (double)y[0][i]));
+        apart = fmax(apart, fabs((double)y[2][i] - (double)y[1][i]));
+    }
+    check(apart < 0.01 * moved, "labels of a large weight decide a step", "%g apart, %g moved",
+          apart, moved);
+}
+
 /* Labels that do not fit the output. */
 static void check_wrong_labels(void)
 {
@@ -702,6 +748,8 @@ int main(void)
     check_augment();
     for (int k = 0; k <= PROBABILITIES; k++)
         check_labels((kind)k);
+    for (int k = SQUARES; k <= PROBABILITIES; k++)
+        check_both((kind)k);
     check_wrong_labels();
     check_map();
     check_weight();

@@ -888,13 +888,15 @@ static int onnx_distil_are_classes(const onnx_distil *d, const onnx_tensor *s, c
     return 1;
 }
 
-/* The loss of a slot's labels and, in training, the gradient of the output. */
-static lgelu_status onnx_distil_compare_labels(const onnx_distil *d, distil_slot *p)
+/* Adds the loss of a slot's labels, times weight, and in training its gradient to that of the
+   output. */
+static lgelu_status onnx_distil_compare_labels(const onnx_distil *d, distil_slot *p, double weight)
 {
     const int value = d->student->top.output[d->options.output];
     const onnx_tensor *s = onnx_run_get(p->student_run, value);
     onnx_tensor *dy = NULL;
     float *g = NULL;
+    double loss;
     if (!s || s->type != ONNX_F32 || onnx_distil_labels(d, s) != p->labels)
         return deploy_refuse(
             p->student_run->message, LGELU_E_SHAPE, "output '%t': expected %z labels, found %z",
@@ -910,10 +912,13 @@ static lgelu_status onnx_distil_compare_labels(const onnx_distil *d, distil_slot
         g = (float *)dy->data;
     }
     if (d->options.class_axis < 0)
-        p->loss.outputs += onnx_distil_label_values(g, s, p->label);
+        loss = onnx_distil_label_values(g, s, p->label);
     else
-        p->loss.outputs += onnx_distil_loss_classes(d, g, s, NULL, p->label,
-                                                    d->kind[d->options.output] == LOSS_LOGITS);
+        loss = onnx_distil_loss_classes(d, g, s, NULL, p->label,
+                                        d->kind[d->options.output] == LOSS_LOGITS);
+    p->loss.outputs += weight * loss;
+    if (g)
+        onnx_distil_scale(g, (float)weight, dy->count);
     return dy && onnx_back_add(p->student, value, dy) ? LGELU_E_MEMORY : LGELU_OK;
 }
 
@@ -1049,7 +1054,9 @@ static void onnx_distil_task(size_t slot, void *user)
         p->status = onnx_distil_take_rows(d, p);
     if (!p->status)
         p->status =
-            d->options.labels ? onnx_distil_compare_labels(d, p) : onnx_distil_compare(d, p);
+            d->options.labels ? onnx_distil_compare_labels(d, p, 1) : onnx_distil_compare(d, p);
+    if (!p->status && d->options.label_weight > 0)
+        p->status = onnx_distil_compare_labels(d, p, d->options.label_weight);
     if (!p->status && d->train)
         p->status = onnx_back_all(p->student);
     onnx_run_clear(p->original_run);

@@ -19,7 +19,8 @@
    With options.labels the student learns from labels instead: the cross-entropy of classes, or the
    mean squared distance to targets, of one output. onnx_distil_label follows onnx_distil_set.
 
-   Otherwise the loss of an input is that of the outputs plus `inner` times that of inner values:
+   Otherwise the loss of an input is that of the outputs plus `inner` times that of inner values,
+   and, with options.label_weight, so many times that of labels, which counts as one of the outputs:
 
      inner values   what matrices and convolutions make in both networks (values of one name): the
                     mean of Σ(s - t)²/Σ(t - mean of t)², of the student's s and the original's t.
@@ -65,13 +66,14 @@ typedef struct {
 } onnx_distil_map;
 
 typedef struct {
-    size_t slots;   /* inputs that are evaluated beside each other: threads */
-    double inner;   /* weight of the loss of inner values */
-    int output;     /* the output that has classes or detections */
-    int class_axis; /* of that output; -1: it has no classes */
-    int labels;     /* 1: the loss is that of labels alone */
-    long score;     /* its column with the scores of rows; -1: the largest probability */
-    int whiten;     /* 1: matrices move along whitened gradients (onnx_whiten.h) */
+    size_t slots;        /* inputs that are evaluated beside each other: threads */
+    double inner;        /* weight of the loss of inner values */
+    int output;          /* the output that has classes or detections */
+    int class_axis;      /* of that output; -1: it has no classes */
+    int labels;          /* 1: the loss is that of labels alone */
+    double label_weight; /* 0: without labels; else what their loss is multiplied by */
+    long score;          /* its column with the scores of rows; -1: the largest probability */
+    int whiten;          /* 1: matrices move along whitened gradients (onnx_whiten.h) */
     const onnx_distil_map *map; /* inner values of another scale in the student */
     size_t maps;
     onnx_run_options run; /* threads and memory, of each slot */
@@ -109,8 +111,9 @@ void onnx_distil_weigh(onnx_distil *d, double inner);
    -1. */
 int onnx_distil_set(onnx_distil *d, size_t slot, onnx_tensor *const *in);
 
-/* With options.labels: gives a slot the labels of its input, which are copied: a class for each row
-   along the class axis, or a target for each value. Returns 0, or -1: out of memory. */
+/* With options.labels or label_weight: gives a slot the labels of its input, which are copied: a
+   class for each row along the class axis, or a target for each value. Returns 0, or -1: out of
+   memory. */
 int onnx_distil_label(onnx_distil *d, size_t slot, const double *label, size_t labels);
 
 /* Before the first step: evaluates slots 0 to count - 1, and learns from them what the matrices
