@@ -62,6 +62,26 @@ import numpy as n
 a, b = n.array([['x', 'yz', ''], ['x', 'y', 'yz']]).reshape(2, 1, 3), n.array(['yz', 'x', '', 'z']).reshape(4, 1)
 assert (n.load('$out/c.npy') == (a == b)).all()"
 verdict $? "onnx_run: Equal of strings that are broadcast"
+$onnx - $out/branch.onnx <<'P'
+import sys
+import numpy as np
+np.__dict__.update((name, kind) for name, kind in (("float", float), ("int", int), ("bool", bool), ("object", object))
+                   if name not in np.__dict__)
+import onnx
+from onnx import helper
+value = lambda name: helper.make_tensor_value_info(name, 1, [2])
+branch = lambda op: helper.make_graph([helper.make_node(op, ["x", "w"], ["t"])], op, [], [value("t")])
+node = helper.make_node("If", ["yes"], ["y"], then_branch=branch("Add"), else_branch=branch("Sub"))
+given = [helper.make_tensor("yes", 9, [], [True]), helper.make_tensor("w", 1, [2], [1, 2])]
+graph = helper.make_graph([node], "branch", [value("x"), value("w")], [value("y")], given)
+open(sys.argv[1], "wb").write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)]).SerializeToString())
+P
+$onnx -c "import numpy as n; n.save('$out/x.npy', n.array([1, 1], 'f')); n.save('$out/w.npy', n.array([10, 20], 'f'))"
+$out/onnx_run $out/branch.onnx --input x=$out/x.npy --output y=$out/usual.npy &&
+    $out/onnx_run $out/branch.onnx --input x=$out/x.npy --input w=$out/w.npy --output y=$out/y.npy && $onnx -c "
+import numpy as n
+assert n.load('$out/usual.npy').tolist() == [2, 3] and n.load('$out/y.npy').tolist() == [11, 21]"
+verdict $? "onnx_run: a branch reads an input that replaces its default"
 ends 1 "(Adam, opset" $out/nodes/test_adam.onnx --random 1
 ends 1 "input 'a' is not given" $model
 ends 1 "no such input" $model --random 1 --input z=$out/a.npy

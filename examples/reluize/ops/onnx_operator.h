@@ -177,6 +177,11 @@ int onnx_product(onnx_call *c, const lgelu_product *job);
    0 or -1. */
 int onnx_run_subgraph(onnx_call *c, const onnx_subgraph *graph, const onnx_tensor *const *in,
                       int inputs, onnx_tensor **out, int outputs);
+
+/* Evaluates a node of the main graph with the values of env, by value, and constants where env has
+   NULL. Its outputs become values of env. */
+lgelu_status onnx_run_step(onnx_run *r, int node, onnx_tensor **env);
+
 /* ---- operators that are made of others ---- */
 onnx_attribute onnx_attribute_int(const char *name, int64_t i);
 onnx_attribute onnx_attribute_float(const char *name, float f);

@@ -1102,55 +1102,90 @@ static int onnx_run_drop(onnx_call *c)
     return -1;
 }
 
+/* The call of a node, without its inputs and outputs. */
+static onnx_call onnx_run_call_of(onnx_run *r, const onnx_node *n, int opset)
+{
+    onnx_call c;
+    memset(&c, 0, sizeof c);
+    c.run = r;
+    c.node = n;
+    c.opset = opset;
+    c.inputs = n->inputs;
+    c.outputs = n->outputs;
+    return c;
+}
+
+/* Evaluates the node of a call, whose inputs and outputs are set. Returns 0, or -1, when no output
+   is there. */
+static int onnx_run_complete(onnx_call *c)
+{
+    const onnx_node *n = c->node;
+    unsigned char few[64], *wanted = few;
+    int k, failed;
+    for (k = 0; k < n->outputs; k++)
+        c->out[k] = NULL;
+    if (n->outputs > (int)sizeof few)
+        wanted = (unsigned char *)calloc((size_t)n->outputs, 1);
+    if (!wanted)
+        return onnx_refuse_call(c, "out of memory");
+    for (k = 0; k < n->outputs; k++)
+        wanted[k] = n->output[k] >= 0;
+    c->wanted = wanted;
+    failed = onnx_run_call(c);
+    /* An operator may make an output that the node leaves out. */
+    for (k = 0; k < n->outputs; k++) {
+        if (!wanted[k]) {
+            onnx_tensor_free(c->out[k]);
+            c->out[k] = NULL;
+        }
+    }
+    if (wanted != few)
+        free(wanted);
+    return failed;
+}
+
+/* The same with the values of env, where the outputs become values. */
+static int onnx_run_in(onnx_call *c, onnx_tensor **env)
+{
+    const onnx_node *n = c->node;
+    const onnx_tensor **in = (const onnx_tensor **)calloc((size_t)n->inputs + 1, sizeof *in);
+    onnx_tensor **out = (onnx_tensor **)calloc((size_t)n->outputs + 1, sizeof *out);
+    int k, failed = !in || !out;
+    if (failed)
+        onnx_refuse_call(c, "out of memory");
+    for (k = 0; k < n->inputs && !failed; k++) {
+        const int v = n->input[k];
+        if (v >= 0)
+            in[k] = env[v] ? env[v] : c->run->constant[v];
+    }
+    c->in = in;
+    c->out = out;
+    c->outer = env;
+    failed = failed || onnx_run_complete(c);
+    for (k = 0; k < n->outputs && !failed; k++) {
+        if (n->output[k] >= 0) {
+            onnx_tensor_free(env[n->output[k]]);
+            env[n->output[k]] = out[k];
+        }
+    }
+    free(in);
+    free(out);
+    return failed ? -1 : 0;
+}
+
 /* Evaluates the nodes of a subgraph or a function in order. env holds a tensor for each value of
    the model that is known; what the nodes make is added to it. */
-static int onnx_run_nodes(onnx_call *outer, const onnx_subgraph *graph, int opset,
+static int onnx_run_nodes(onnx_run *r, const onnx_subgraph *graph, int opset,
                           const onnx_function_call *function, onnx_tensor **env)
 {
-    onnx_run *r = outer->run;
-    int i, k, failed = 0;
-    for (i = 0; i < graph->nodes && !failed; i++) {
-        const onnx_node *n = graph->node + i;
-        const onnx_tensor **in;
-        onnx_tensor **out;
-        unsigned char *wanted;
-        onnx_call c;
-        in = (const onnx_tensor **)calloc((size_t)n->inputs + 1, sizeof *in);
-        out = (onnx_tensor **)calloc((size_t)n->outputs + 1, sizeof *out);
-        wanted = (unsigned char *)calloc((size_t)n->outputs + 1, 1);
-        memset(&c, 0, sizeof c);
-        c.run = r;
-        c.node = n;
-        c.opset = opset;
-        c.inputs = n->inputs;
-        c.outputs = n->outputs;
-        c.in = in;
-        c.out = out;
-        c.wanted = wanted;
-        c.outer = env;
+    int i;
+    for (i = 0; i < graph->nodes; i++) {
+        onnx_call c = onnx_run_call_of(r, graph->node + i, opset);
         c.function = function;
-        failed = !in || !out || !wanted;
-        if (failed)
-            onnx_refuse_call(outer, "out of memory");
-        for (k = 0; !failed && k < n->inputs; k++) {
-            if (n->input[k] >= 0)
-                in[k] = r->constant[n->input[k]] ? r->constant[n->input[k]] : env[n->input[k]];
-        }
-        for (k = 0; !failed && k < n->outputs; k++)
-            wanted[k] = n->output[k] >= 0;
-        if (!failed)
-            failed = onnx_run_call(&c);
-        for (k = 0; !failed && k < n->outputs; k++) {
-            if (n->output[k] >= 0) {
-                onnx_tensor_free(env[n->output[k]]);
-                env[n->output[k]] = out[k];
-            }
-        }
-        free(in);
-        free(out);
-        free(wanted);
+        if (onnx_run_in(&c, env))
+            return -1;
     }
-    return failed ? -1 : 0;
+    return 0;
 }
 
 /* Frees what a subgraph's nodes made and its inputs were bound to; outputs are taken before. */
@@ -1206,11 +1241,11 @@ static int onnx_run_body(onnx_call *c, const onnx_subgraph *graph, int opset,
         }
     }
     r->space->depth++;
-    failed = failed || onnx_run_nodes(c, graph, opset, function, env);
+    failed = failed || onnx_run_nodes(r, graph, opset, function, env);
     r->space->depth--;
     for (k = 0; k < outputs && k < graph->outputs && !failed; k++) {
         const int v = graph->output[k];
-        const onnx_tensor *x = r->constant[v] ? r->constant[v] : env[v];
+        const onnx_tensor *x = env[v] ? env[v] : r->constant[v];
         if (!x) {
             failed = 1;
             onnx_refuse_call(c, "output '%t' of its subgraph has no value",
@@ -1351,15 +1386,12 @@ int onnx_apply(onnx_call *c, const char *op, onnx_attribute *attribute, int attr
     onnx_call part;
     int k;
     memset(&node, 0, sizeof node);
-    memset(&part, 0, sizeof part);
     node.op = onnx_run_text(op);
     node.attribute = attribute;
     node.attributes = attributes;
-    part.run = c->run;
-    part.node = &node;
-    part.opset = RUN_NEWEST;
-    part.inputs = inputs;
-    part.outputs = outputs;
+    node.inputs = inputs;
+    node.outputs = outputs;
+    part = onnx_run_call_of(c->run, &node, RUN_NEWEST);
     part.in = in;
     part.out = out;
     part.wanted = wanted;
@@ -1430,41 +1462,11 @@ onnx_tensor *onnx_scalar(onnx_call *c, int type, double x)
 lgelu_status onnx_run_node(onnx_run *r, int node, const onnx_tensor *const *in, onnx_tensor **out,
                            onnx_tensor *const *outer)
 {
-    const onnx_node *n = r->graph->top.node + node;
-    unsigned char few[64] = { 0 }, *wanted = few;
-    onnx_call c;
-    int k, failed;
-    memset(&c, 0, sizeof c);
-    if (n->outputs > (int)sizeof few)
-        wanted = (unsigned char *)calloc((size_t)n->outputs, 1);
-    c.run = r;
-    c.node = n;
-    c.opset = r->graph->opset;
-    c.inputs = n->inputs;
-    c.outputs = n->outputs;
+    onnx_call c = onnx_run_call_of(r, r->graph->top.node + node, r->graph->opset);
     c.in = in;
     c.out = out;
-    c.wanted = wanted;
     c.outer = outer;
-    for (k = 0; k < n->outputs; k++)
-        out[k] = NULL;
-    if (!wanted) {
-        onnx_refuse_call(&c, "out of memory");
-        return LGELU_E_MEMORY;
-    }
-    for (k = 0; k < n->outputs; k++)
-        wanted[k] = n->output[k] >= 0;
-    failed = onnx_run_call(&c);
-    if (wanted != few)
-        free(wanted);
-    /* An operator may make an output that the node leaves out. */
-    for (k = 0; k < n->outputs; k++) {
-        if (n->output[k] < 0) {
-            onnx_tensor_free(out[k]);
-            out[k] = NULL;
-        }
-    }
-    return failed ? LGELU_E_FILE : LGELU_OK;
+    return onnx_run_complete(&c) ? LGELU_E_FILE : LGELU_OK;
 }
 
 void onnx_run_set(onnx_run *r, int value, onnx_tensor *x)
@@ -1553,32 +1555,10 @@ static void onnx_run_mark(onnx_run *r, const onnx_subgraph *graph, unsigned char
     }
 }
 
-/* Evaluates node i of the main graph with the values of the run. */
-static lgelu_status onnx_run_step(onnx_run *r, int i)
+lgelu_status onnx_run_step(onnx_run *r, int node, onnx_tensor **env)
 {
-    const onnx_node *n = r->graph->top.node + i;
-    const onnx_tensor **in;
-    onnx_tensor **out;
-    lgelu_status status = LGELU_E_MEMORY;
-    int k;
-    in = (const onnx_tensor **)calloc((size_t)n->inputs + 1, sizeof *in);
-    out = (onnx_tensor **)calloc((size_t)n->outputs + 1, sizeof *out);
-    if (in && out) {
-        for (k = 0; k < n->inputs; k++) {
-            if (n->input[k] >= 0)
-                in[k] = onnx_run_get(r, n->input[k]);
-        }
-        status = onnx_run_node(r, i, in, out, r->value);
-        for (k = 0; k < n->outputs && !status; k++) {
-            if (n->output[k] >= 0)
-                onnx_run_set(r, n->output[k], out[k]);
-        }
-    } else {
-        deploy_refuse(r->message, LGELU_E_MEMORY, "out of memory");
-    }
-    free(in);
-    free(out);
-    return status;
+    onnx_call c = onnx_run_call_of(r, r->graph->top.node + node, r->graph->opset);
+    return onnx_run_in(&c, env) ? LGELU_E_FILE : LGELU_OK;
 }
 
 static lgelu_status onnx_run_whole(onnx_run *r, int i, const onnx_eight *e);
@@ -1587,7 +1567,7 @@ static lgelu_status onnx_run_whole(onnx_run *r, int i, const onnx_eight *e);
 static lgelu_status onnx_run_step_or_eight(onnx_run *r, int i)
 {
     const onnx_eight *e = onnx_run_eight(r, i);
-    return e ? onnx_run_whole(r, i, e) : onnx_run_step(r, i);
+    return e ? onnx_run_whole(r, i, e) : onnx_run_step(r, i, r->value);
 }
 
 /* Evaluates the nodes that QuantizeLinear number i stands for one after another: their types or
@@ -1601,7 +1581,7 @@ static lgelu_status onnx_run_apart(onnx_run *r, int i, const onnx_eight *e)
         if (!onnx_run_get(r, g->top.node[e->node[k]].output[0]))
             status = onnx_run_step_or_eight(r, e->node[k]);
     }
-    status = status ? status : onnx_run_step(r, i);
+    status = status ? status : onnx_run_step(r, i, r->value);
     for (k = 0; k < e->nodes; k++) {
         v = g->top.node[e->node[k]].output[0];
         if (!r->keep[v] && !g->value[v].is_output && g->value[v].last_reader <= i)
@@ -1616,13 +1596,9 @@ static lgelu_status onnx_run_whole(onnx_run *r, int i, const onnx_eight *e)
     static const unsigned char wanted[1] = { 1 };
     const onnx_node *n = r->graph->top.node + i;
     onnx_tensor *out[1] = { NULL };
-    onnx_call c;
+    onnx_call c = onnx_run_call_of(r, n, r->graph->opset);
     int failed;
-    memset(&c, 0, sizeof c);
-    c.run = r;
-    c.node = n;
-    c.opset = r->graph->opset;
-    c.outputs = 1;
+    c.inputs = 0;
     c.out = out;
     c.wanted = wanted;
     failed = onnx_eight_run(&c, e);

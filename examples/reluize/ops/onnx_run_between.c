@@ -442,7 +442,7 @@ static onnx_tensor *onnx_between_evaluate(onnx_call *c, const onnx_eight *e, int
     int64_t dim[ONNX_MOST_RANK];
     onnx_tensor *result = NULL;
     size_t i;
-    int k, j, failed = !env;
+    int k, failed = !env;
     for (k = 0; k < rank; k++)
         dim[k] = 1;
     dim[0] = 256;
@@ -456,18 +456,8 @@ static onnx_tensor *onnx_between_evaluate(onnx_call *c, const onnx_eight *e, int
         ((uint8_t *)env[e->bytes]->data)[i] = (uint8_t)(i / channels);
     for (k = 0; k <= e->nodes && !failed; k++) {
         const int number = k < e->nodes ? e->node[k] : end;
-        const onnx_node *n = r->graph->top.node + number;
-        const onnx_tensor *in[8] = { NULL };
-        onnx_tensor *out[1] = { NULL };
-        if (n->output[0] == e->bytes)
-            continue;
-        for (j = 0; j < n->inputs && j < 8; j++) {
-            if (n->input[j] >= 0)
-                in[j] = env[n->input[j]] ? env[n->input[j]] : r->constant[n->input[j]];
-        }
-        failed = n->inputs > 8 || onnx_run_node(r, number, in, out, env);
-        if (!failed)
-            env[n->output[0]] = out[0];
+        if (r->graph->top.node[number].output[0] != e->bytes)
+            failed = onnx_run_step(r, number, env) != LGELU_OK;
     }
     if (!failed) {
         result = env[c->node->output[0]];
