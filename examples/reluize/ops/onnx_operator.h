@@ -102,6 +102,8 @@ typedef enum {
     ONNX_AS_NOTHING
 } onnx_arithmetic;
 onnx_arithmetic onnx_arithmetic_of(int type);
+/* The bytes of an element whose type is that of its arithmetic; 0: it is converted. */
+size_t onnx_direct_bytes(int type);
 /* Elements [from, from + n) as float, double, int64_t or uint64_t, by onnx_arithmetic_of(x->type).
  */
 void onnx_elements_of(const onnx_tensor *x, size_t from, size_t n, void *to);

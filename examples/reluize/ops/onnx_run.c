@@ -371,14 +371,11 @@ double onnx_tensor_real(const onnx_tensor *x, size_t i)
     case ONNX_F16: return (double)onnx_from_half(((const uint16_t *)x->data)[i]);
     case ONNX_BF16: return (double)onnx_from_bfloat(((const uint16_t *)x->data)[i]);
     case ONNX_U64: return (double)((const uint64_t *)x->data)[i];
-    case ONNX_F8_E4M3FN:
-    case ONNX_F8_E4M3FNUZ:
-    case ONNX_F8_E5M2:
-    case ONNX_F8_E5M2FNUZ:
-    case ONNX_F8_E8M0:
-    case ONNX_F4_E2M1: return (double)onnx_from_narrow(x->type, ((const uint8_t *)x->data)[i]);
-    default: return (double)onnx_tensor_whole(x, i);
+    default: break;
     }
+    if (onnx_is_narrow_float(x->type))
+        return (double)onnx_from_narrow(x->type, ((const uint8_t *)x->data)[i]);
+    return (double)onnx_tensor_whole(x, i);
 }
 
 int64_t onnx_tensor_whole(const onnx_tensor *x, size_t i)
@@ -423,14 +420,6 @@ void onnx_tensor_set_real(onnx_tensor *x, size_t i, double y)
     case ONNX_I4: ((int8_t *)x->data)[i] = (int8_t)onnx_run_clamp(y, -8, 7); break;
     case ONNX_U2: ((uint8_t *)x->data)[i] = (uint8_t)onnx_run_clamp(y, 0, 3); break;
     case ONNX_I2: ((int8_t *)x->data)[i] = (int8_t)onnx_run_clamp(y, -2, 1); break;
-    case ONNX_F8_E4M3FN:
-    case ONNX_F8_E4M3FNUZ:
-    case ONNX_F8_E5M2:
-    case ONNX_F8_E5M2FNUZ:
-    case ONNX_F8_E8M0:
-    case ONNX_F4_E2M1:
-        ((uint8_t *)x->data)[i] = onnx_to_narrow(x->type, (float)y, 1, ONNX_ROUND_UP);
-        break;
     case ONNX_U16: ((uint16_t *)x->data)[i] = (uint16_t)onnx_run_clamp(y, 0, 65535); break;
     case ONNX_I16: ((int16_t *)x->data)[i] = (int16_t)onnx_run_clamp(y, -32768, 32767); break;
     case ONNX_I32:
@@ -448,7 +437,10 @@ void onnx_tensor_set_real(onnx_tensor *x, size_t i, double y)
                                    : y >= 1                    ? (uint64_t)y
                                                                : 0;
         break;
-    default: break;
+    default:
+        if (onnx_is_narrow_float(x->type))
+            ((uint8_t *)x->data)[i] = onnx_to_narrow(x->type, (float)y, 1, ONNX_ROUND_UP);
+        break;
     }
 }
 

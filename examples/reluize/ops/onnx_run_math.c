@@ -33,25 +33,34 @@ onnx_arithmetic onnx_arithmetic_of(int type)
     return onnx_is_whole(type) || type == ONNX_BOOL ? ONNX_AS_I64 : ONNX_AS_NOTHING;
 }
 
-/* A loop that converts n elements of type S at x to type T at y. */
-#define MATH_CONVERT(S, T, E)                              \
-    do {                                                   \
-        const S *const source = (const S *)x->data + from; \
-        T *const target = (T *)to;                         \
-        for (i = 0; i < n; i++) {                          \
-            const S v = source[i];                         \
-            target[i] = (E);                               \
-        }                                                  \
+size_t onnx_direct_bytes(int type)
+{
+    return type == ONNX_F32 || type == ONNX_F64 || type == ONNX_I64 || type == ONNX_U64
+               ? onnx_type_bytes(type)
+               : 0;
+}
+
+/* A loop that makes n elements of type T, at `to`, of those of type S, at `of`: each is E of v. */
+#define MATH_CONVERT(S, T, E)                  \
+    do {                                       \
+        const S *const source = (const S *)of; \
+        T *const target = (T *)to;             \
+        for (i = 0; i < n; i++) {              \
+            const S v = source[i];             \
+            target[i] = (E);                   \
+        }                                      \
     } while (0)
 
 void onnx_elements_of(const onnx_tensor *x, size_t from, size_t n, void *to)
 {
+    const size_t bytes = onnx_type_bytes(x->type);
+    const void *of = (const char *)x->data + from * bytes;
     size_t i;
     switch (x->type) {
-    case ONNX_F32: memcpy(to, (const float *)x->data + from, n * sizeof(float)); break;
+    case ONNX_F32:
     case ONNX_F64:
     case ONNX_I64:
-    case ONNX_U64: memcpy(to, (const uint64_t *)x->data + from, n * sizeof(uint64_t)); break;
+    case ONNX_U64: memcpy(to, of, n * bytes); break;
     case ONNX_F16: MATH_CONVERT(uint16_t, float, onnx_from_half(v)); break;
     case ONNX_BF16: MATH_CONVERT(uint16_t, float, onnx_from_bfloat(v)); break;
     case ONNX_U8:
@@ -65,13 +74,10 @@ void onnx_elements_of(const onnx_tensor *x, size_t from, size_t n, void *to)
     case ONNX_I16: MATH_CONVERT(int16_t, int64_t, v); break;
     case ONNX_I32: MATH_CONVERT(int32_t, int64_t, v); break;
     case ONNX_U32: MATH_CONVERT(uint32_t, int64_t, v); break;
-    case ONNX_F8_E4M3FN:
-    case ONNX_F8_E4M3FNUZ:
-    case ONNX_F8_E5M2:
-    case ONNX_F8_E5M2FNUZ:
-    case ONNX_F8_E8M0:
-    case ONNX_F4_E2M1: MATH_CONVERT(uint8_t, float, onnx_from_narrow(x->type, v)); break;
-    default: break;
+    default:
+        if (onnx_is_narrow_float(x->type))
+            MATH_CONVERT(uint8_t, float, onnx_from_narrow(x->type, v));
+        break;
     }
 }
 
@@ -79,6 +85,7 @@ void onnx_reals_of(const onnx_tensor *x, size_t from, size_t n, double *to)
 {
     size_t i;
     if (x->type == ONNX_F32) {
+        const float *of = (const float *)x->data + from;
         MATH_CONVERT(float, double, (double)v);
     } else if (x->type == ONNX_F64) {
         memcpy(to, (const double *)x->data + from, n * sizeof *to);
@@ -88,47 +95,33 @@ void onnx_reals_of(const onnx_tensor *x, size_t from, size_t n, double *to)
     }
 }
 
-/* A loop that converts n elements of type S to the tensor's type T. */
-#define MATH_STORE(S, T, E)                    \
-    do {                                       \
-        const S *const source = (const S *)of; \
-        T *const target = (T *)y->data + from; \
-        for (i = 0; i < n; i++) {              \
-            const S v = source[i];             \
-            target[i] = (E);                   \
-        }                                      \
-    } while (0)
-
 void onnx_elements_to(onnx_tensor *y, size_t from, size_t n, const void *of)
 {
+    const size_t bytes = onnx_type_bytes(y->type);
+    void *to = (char *)y->data + from * bytes;
     size_t i;
     switch (y->type) {
-    case ONNX_F32: memcpy((float *)y->data + from, of, n * sizeof(float)); break;
+    case ONNX_F32:
     case ONNX_F64:
     case ONNX_I64:
-    case ONNX_U64: memcpy((uint64_t *)y->data + from, of, n * sizeof(uint64_t)); break;
-    case ONNX_F16: MATH_STORE(float, uint16_t, onnx_to_half(v)); break;
-    case ONNX_BF16: MATH_STORE(float, uint16_t, onnx_to_bfloat(v)); break;
-    case ONNX_BOOL: MATH_STORE(int64_t, uint8_t, v != 0); break;
+    case ONNX_U64: memcpy(to, of, n * bytes); break;
+    case ONNX_F16: MATH_CONVERT(float, uint16_t, onnx_to_half(v)); break;
+    case ONNX_BF16: MATH_CONVERT(float, uint16_t, onnx_to_bfloat(v)); break;
+    case ONNX_BOOL: MATH_CONVERT(int64_t, uint8_t, v != 0); break;
     case ONNX_U8:
-    case ONNX_I8: MATH_STORE(int64_t, uint8_t, (uint8_t)v); break;
+    case ONNX_I8: MATH_CONVERT(int64_t, uint8_t, (uint8_t)v); break;
     case ONNX_U16:
-    case ONNX_I16: MATH_STORE(int64_t, uint16_t, (uint16_t)v); break;
+    case ONNX_I16: MATH_CONVERT(int64_t, uint16_t, (uint16_t)v); break;
     case ONNX_I32:
-    case ONNX_U32: MATH_STORE(int64_t, uint32_t, (uint32_t)v); break;
-    case ONNX_U4: MATH_STORE(int64_t, uint8_t, (uint8_t)(v & 15)); break;
-    case ONNX_I4: MATH_STORE(int64_t, uint8_t, (uint8_t)(((v & 15) ^ 8) - 8)); break;
-    case ONNX_U2: MATH_STORE(int64_t, uint8_t, (uint8_t)(v & 3)); break;
-    case ONNX_I2: MATH_STORE(int64_t, uint8_t, (uint8_t)(((v & 3) ^ 2) - 2)); break;
-    case ONNX_F8_E4M3FN:
-    case ONNX_F8_E4M3FNUZ:
-    case ONNX_F8_E5M2:
-    case ONNX_F8_E5M2FNUZ:
-    case ONNX_F8_E8M0:
-    case ONNX_F4_E2M1:
-        MATH_STORE(float, uint8_t, onnx_to_narrow(y->type, v, 1, ONNX_ROUND_UP));
+    case ONNX_U32: MATH_CONVERT(int64_t, uint32_t, (uint32_t)v); break;
+    case ONNX_U4: MATH_CONVERT(int64_t, uint8_t, (uint8_t)(v & 15)); break;
+    case ONNX_I4: MATH_CONVERT(int64_t, uint8_t, (uint8_t)(((v & 15) ^ 8) - 8)); break;
+    case ONNX_U2: MATH_CONVERT(int64_t, uint8_t, (uint8_t)(v & 3)); break;
+    case ONNX_I2: MATH_CONVERT(int64_t, uint8_t, (uint8_t)(((v & 3) ^ 2) - 2)); break;
+    default:
+        if (onnx_is_narrow_float(y->type))
+            MATH_CONVERT(float, uint8_t, onnx_to_narrow(y->type, v, 1, ONNX_ROUND_UP));
         break;
-    default: break;
     }
 }
 
@@ -140,12 +133,19 @@ enum {
     MATH_INPUTS = 3
 };
 
+/* Computes elements [from, from + n) of the result, which are in one row: input i begins at
+   element at[i] and advances by step[i], 0 or 1. */
+typedef void onnx_math_row(size_t from, size_t n, const size_t *at, const size_t *step,
+                           const void *user);
+
 /* The shape of a result and how each input is read, with dimensions merged where all inputs allow
    it. */
 typedef struct {
     int rank, inputs;
     size_t dim[ONNX_MOST_RANK + 1], step[MATH_INPUTS][ONNX_MOST_RANK + 1];
     size_t count;
+    onnx_math_row *row;
+    const void *user; /* of row */
 } onnx_math_walk;
 
 static void onnx_math_walk_make(onnx_math_walk *w, const onnx_tensor *const *in, int inputs,
@@ -178,21 +178,19 @@ static void onnx_math_walk_make(onnx_math_walk *w, const onnx_tensor *const *in,
     }
 }
 
-/* Computes elements [from, from + n) of the result, which are in one row: input i begins at
-   element at[i] and advances by step[i], 0 or 1. */
-typedef void onnx_math_row(size_t from, size_t n, const size_t *at, const size_t *step, void *user);
-
-/* Calls a function for the rows of elements [from, to). */
-static void onnx_math_walk_rows(const onnx_math_walk *w, size_t from, size_t to, onnx_math_row *row,
-                                void *user)
+/* Computes the rows of a task. */
+static void onnx_math_task(size_t index, void *user)
 {
+    const onnx_math_walk *w = (const onnx_math_walk *)user;
     const int last = w->rank - 1;
+    size_t from = index * MATH_TASK;
+    const size_t to = w->count - from < MATH_TASK ? w->count : from + MATH_TASK;
     size_t at[MATH_INPUTS] = { 0 }, begin[MATH_INPUTS], step[MATH_INPUTS] = { 0 };
-    size_t coordinate[ONNX_MOST_RANK + 1], index = from, n;
+    size_t coordinate[ONNX_MOST_RANK + 1], rest = from, n;
     int k, i;
     for (k = last; k >= 0; k--) {
-        coordinate[k] = index % w->dim[k];
-        index /= w->dim[k];
+        coordinate[k] = rest % w->dim[k];
+        rest /= w->dim[k];
         for (i = 0; i < w->inputs; i++)
             at[i] += coordinate[k] * w->step[i][k];
     }
@@ -202,7 +200,7 @@ static void onnx_math_walk_rows(const onnx_math_walk *w, size_t from, size_t to,
         n = w->dim[last] - coordinate[last];
         n = n < to - from ? n : to - from;
         memcpy(begin, at, sizeof begin);
-        row(from, n, begin, step, user);
+        w->row(from, n, begin, step, w->user);
         from += n;
         coordinate[last] += n;
         for (i = 0; i < w->inputs; i++)
@@ -214,6 +212,15 @@ static void onnx_math_walk_rows(const onnx_math_walk *w, size_t from, size_t to,
                 at[i] += w->step[i][k - 1] - w->dim[k] * w->step[i][k];
         }
     }
+}
+
+/* Computes a result by rows, on threads. */
+static void onnx_math_walk_run(onnx_call *c, onnx_math_walk *w, onnx_math_row *row,
+                               const void *user)
+{
+    w->row = row;
+    w->user = user;
+    onnx_parallel(c->run, onnx_math_task, w, (w->count + MATH_TASK - 1) / MATH_TASK);
 }
 
 typedef void onnx_math_kernel(void *y, const void *a, const void *b, size_t n, size_t step_a,
@@ -229,7 +236,6 @@ typedef struct {
 } onnx_math_kernels;
 
 typedef struct {
-    onnx_math_walk walk;
     onnx_tensor *y;
     const onnx_tensor *a, *b;
     onnx_math_kernel *kernel;
@@ -238,7 +244,7 @@ typedef struct {
 } onnx_math_job;
 
 static void onnx_math_row_direct(size_t from, size_t n, const size_t *at, const size_t *step,
-                                 void *user)
+                                 const void *user)
 {
     const onnx_math_job *job = (const onnx_math_job *)user;
     const size_t bytes = job->bytes;
@@ -248,7 +254,7 @@ static void onnx_math_row_direct(size_t from, size_t n, const size_t *at, const 
 }
 
 static void onnx_math_row_converted(size_t from, size_t n, const size_t *at, const size_t *step,
-                                    void *user)
+                                    const void *user)
 {
     const onnx_math_job *job = (const onnx_math_job *)user;
     double a[MATH_BLOCK], b[MATH_BLOCK], y[MATH_BLOCK];
@@ -263,14 +269,6 @@ static void onnx_math_row_converted(size_t from, size_t n, const size_t *at, con
         else
             onnx_elements_to(job->y, from + i, many, y);
     }
-}
-
-static void onnx_math_task(size_t index, void *user)
-{
-    onnx_math_job *job = (onnx_math_job *)user;
-    const size_t from = index * MATH_TASK, rest = job->walk.count - from;
-    onnx_math_walk_rows(&job->walk, from, from + (rest < MATH_TASK ? rest : MATH_TASK),
-                        job->bytes ? onnx_math_row_direct : onnx_math_row_converted, job);
 }
 
 static int onnx_math_defined(const onnx_math_kernels *kernels, int type)
@@ -291,10 +289,11 @@ static onnx_tensor *onnx_math_broadcast(onnx_call *c, onnx_math_kernel *kernel, 
     const onnx_tensor *const in[2] = { a, b };
     int64_t dim[ONNX_MOST_RANK];
     const int rank = onnx_broadcast(c, a, b, dim);
+    onnx_math_walk walk;
     onnx_math_job job;
     if (rank < 0)
         return NULL;
-    onnx_math_walk_make(&job.walk, in, 2, rank, dim);
+    onnx_math_walk_make(&walk, in, 2, rank, dim);
     job.y = onnx_tensor_make(c->run, gives_bool ? ONNX_BOOL : a->type, rank, dim);
     if (!job.y)
         return NULL;
@@ -303,7 +302,7 @@ static onnx_tensor *onnx_math_broadcast(onnx_call *c, onnx_math_kernel *kernel, 
     job.kernel = kernel;
     job.gives_bool = gives_bool;
     job.bytes = bytes;
-    onnx_parallel(c->run, onnx_math_task, &job, (job.walk.count + MATH_TASK - 1) / MATH_TASK);
+    onnx_math_walk_run(c, &walk, bytes ? onnx_math_row_direct : onnx_math_row_converted, &job);
     return job.y;
 }
 
@@ -312,14 +311,13 @@ static onnx_tensor *onnx_math_apply(onnx_call *c, const onnx_math_kernels *kerne
                                     const onnx_tensor *a, const onnx_tensor *b)
 {
     const int type = a->type;
-    const int direct = type == ONNX_F32 || type == ONNX_F64 || type == ONNX_I64 || type == ONNX_U64;
     if (type != b->type || !onnx_math_defined(kernels, type)) {
         onnx_refuse_call(c, "it is not defined for %s and %s", onnx_type_name(type),
                          onnx_type_name(b->type));
         return NULL;
     }
-    return onnx_math_broadcast(c, kernels->in[onnx_arithmetic_of(type)],
-                               direct ? onnx_type_bytes(type) : 0, kernels->gives_bool, a, b);
+    return onnx_math_broadcast(c, kernels->in[onnx_arithmetic_of(type)], onnx_direct_bytes(type),
+                               kernels->gives_bool, a, b);
 }
 
 /* The rule before opset 7: the dimensions of input 1 are those of input 0 from this axis on, and if
@@ -634,10 +632,8 @@ static int onnx_run_pow(onnx_call *c)
 }
 
 typedef struct {
-    onnx_math_walk walk;
     onnx_tensor *y;
-    const onnx_tensor *in[MATH_INPUTS];
-    size_t bytes;
+    const onnx_tensor *const *in;
 } onnx_math_choice;
 
 /* A loop of Where for elements of type T. */
@@ -651,12 +647,12 @@ typedef struct {
     } while (0)
 
 static void onnx_math_row_where(size_t from, size_t n, const size_t *at, const size_t *step,
-                                void *user)
+                                const void *user)
 {
     const onnx_math_choice *job = (const onnx_math_choice *)user;
     const unsigned char *const chosen = (const unsigned char *)job->in[0]->data + at[0];
     size_t i;
-    switch (job->bytes) {
+    switch (onnx_type_bytes(job->y->type)) {
     case 1: MATH_CHOOSE(uint8_t); break;
     case 2: MATH_CHOOSE(uint16_t); break;
     case 4: MATH_CHOOSE(uint32_t); break;
@@ -665,20 +661,13 @@ static void onnx_math_row_where(size_t from, size_t n, const size_t *at, const s
     }
 }
 
-static void onnx_math_task_where(size_t index, void *user)
-{
-    onnx_math_choice *job = (onnx_math_choice *)user;
-    const size_t from = index * MATH_TASK, rest = job->walk.count - from;
-    onnx_math_walk_rows(&job->walk, from, from + (rest < MATH_TASK ? rest : MATH_TASK),
-                        onnx_math_row_where, job);
-}
-
 static int onnx_run_where(onnx_call *c)
 {
     int64_t dim[ONNX_MOST_RANK];
     onnx_tensor both;
     onnx_math_choice job;
-    int k;
+    onnx_math_walk walk;
+    int rank;
     if (onnx_need(c, 3))
         return -1;
     if (c->in[0]->type != ONNX_BOOL || c->in[1]->type != c->in[2]->type)
@@ -689,17 +678,15 @@ static int onnx_run_where(onnx_call *c)
     both.rank = onnx_broadcast(c, c->in[1], c->in[2], both.dim);
     if (both.rank < 0)
         return -1;
-    k = onnx_broadcast(c, c->in[0], &both, dim);
-    if (k < 0)
+    rank = onnx_broadcast(c, c->in[0], &both, dim);
+    if (rank < 0)
         return -1;
-    job.y = onnx_out(c, 0, c->in[1]->type, k, dim);
+    job.in = c->in;
+    job.y = onnx_out(c, 0, c->in[1]->type, rank, dim);
     if (!job.y)
         return -1;
-    onnx_math_walk_make(&job.walk, c->in, 3, k, dim);
-    for (k = 0; k < 3; k++)
-        job.in[k] = c->in[k];
-    job.bytes = onnx_type_bytes(job.y->type);
-    onnx_parallel(c->run, onnx_math_task_where, &job, (job.walk.count + MATH_TASK - 1) / MATH_TASK);
+    onnx_math_walk_make(&walk, c->in, 3, rank, dim);
+    onnx_math_walk_run(c, &walk, onnx_math_row_where, &job);
     return 0;
 }
 
@@ -735,44 +722,37 @@ typedef struct {
     const onnx_tensor *x;
 } onnx_math_casts;
 
-/* A loop that makes elements of type T of those of type S. */
-#define MATH_CAST(S, T, E)                  \
-    do {                                    \
-        for (i = 0; i < n; i++) {           \
-            const S v = ((const S *)in)[i]; \
-            ((T *)out)[i] = (E);            \
-        }                                   \
-    } while (0)
-
-static void onnx_math_cast_block(void *out, int to, const void *in, onnx_arithmetic from, size_t n)
+/* Makes n elements of the arithmetic of a type of those of another one. */
+static void onnx_math_cast_block(void *to, int type, const void *of, onnx_arithmetic from, size_t n)
 {
-    const onnx_arithmetic as = onnx_arithmetic_of(to);
-    const int to_bool = to == ONNX_BOOL;
+    const onnx_arithmetic as = onnx_arithmetic_of(type);
+    const int to_bool = type == ONNX_BOOL;
     size_t i;
     if (as == ONNX_AS_F32) {
         switch (from) {
-        case ONNX_AS_F32: MATH_CAST(float, float, v); break;
-        case ONNX_AS_F64: MATH_CAST(double, float, (float)v); break;
-        case ONNX_AS_I64: MATH_CAST(int64_t, float, (float)v); break;
-        default: MATH_CAST(uint64_t, float, (float)v); break;
+        case ONNX_AS_F32: MATH_CONVERT(float, float, v); break;
+        case ONNX_AS_F64: MATH_CONVERT(double, float, (float)v); break;
+        case ONNX_AS_I64: MATH_CONVERT(int64_t, float, (float)v); break;
+        default: MATH_CONVERT(uint64_t, float, (float)v); break;
         }
     } else if (as == ONNX_AS_F64) {
         switch (from) {
-        case ONNX_AS_F32: MATH_CAST(float, double, (double)v); break;
-        case ONNX_AS_F64: MATH_CAST(double, double, v); break;
-        case ONNX_AS_I64: MATH_CAST(int64_t, double, (double)v); break;
-        default: MATH_CAST(uint64_t, double, (double)v); break;
+        case ONNX_AS_F32: MATH_CONVERT(float, double, (double)v); break;
+        case ONNX_AS_F64: MATH_CONVERT(double, double, v); break;
+        case ONNX_AS_I64: MATH_CONVERT(int64_t, double, (double)v); break;
+        default: MATH_CONVERT(uint64_t, double, (double)v); break;
         }
     } else {
         switch (from) {
         case ONNX_AS_F32:
-            MATH_CAST(float, int64_t,
-                      to_bool ? v < 0 || !(v <= 0) : onnx_math_to_whole((double)v, to));
+            MATH_CONVERT(float, int64_t,
+                         to_bool ? v < 0 || !(v <= 0) : onnx_math_to_whole((double)v, type));
             break;
         case ONNX_AS_F64:
-            MATH_CAST(double, int64_t, to_bool ? v < 0 || !(v <= 0) : onnx_math_to_whole(v, to));
+            MATH_CONVERT(double, int64_t,
+                         to_bool ? v < 0 || !(v <= 0) : onnx_math_to_whole(v, type));
             break;
-        default: MATH_CAST(int64_t, int64_t, to_bool ? v != 0 : v); break;
+        default: MATH_CONVERT(int64_t, int64_t, to_bool ? v != 0 : v); break;
         }
     }
 }

@@ -38,14 +38,6 @@ typedef struct {
     size_t bytes; /* of an element, where no conversion is needed; otherwise 0 */
 } onnx_unary_job;
 
-/* Returns the bytes of an element if the type is that of its arithmetic, or 0. */
-static size_t onnx_unary_direct(int type)
-{
-    return type == ONNX_F32 || type == ONNX_F64 || type == ONNX_I64 || type == ONNX_U64
-               ? onnx_type_bytes(type)
-               : 0;
-}
-
 static void onnx_unary_task(size_t index, void *user)
 {
     const onnx_unary_job *job = (const onnx_unary_job *)user;
@@ -83,7 +75,7 @@ static int onnx_unary_run(onnx_call *c, const onnx_unary_kernels *kernels, const
     job.x = x;
     job.kernel = kernels->in[as];
     job.p = p;
-    job.bytes = onnx_unary_direct(x->type);
+    job.bytes = onnx_direct_bytes(x->type);
     onnx_parallel(c->run, onnx_unary_task, &job, (x->count + UNARY_TASK - 1) / UNARY_TASK);
     return 0;
 }
