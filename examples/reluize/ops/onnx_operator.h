@@ -143,6 +143,9 @@ void onnx_exp_floats(float *y, const float *x, size_t n);
 void onnx_tanh_floats(float *y, const float *x, size_t n);
 void onnx_sigmoid_floats(float *y, const float *x, size_t n);
 
+/* The product of dimensions [from, to) of x. */
+size_t onnx_extent(const onnx_tensor *x, int from, int to);
+
 /* The shape of a and b broadcast together (NumPy's rule); returns the rank, or -1 with a message.
  */
 int onnx_broadcast(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b, int64_t *dim);

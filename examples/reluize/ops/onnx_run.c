@@ -803,6 +803,15 @@ onnx_tensor *onnx_as_float(onnx_call *c, const onnx_tensor *x)
     return y;
 }
 
+size_t onnx_extent(const onnx_tensor *x, int from, int to)
+{
+    size_t n = 1;
+    int k;
+    for (k = from; k < to; k++)
+        n *= (size_t)x->dim[k];
+    return n;
+}
+
 int onnx_broadcast(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b, int64_t *dim)
 {
     const int rank = a->rank > b->rank ? a->rank : b->rank;

@@ -279,12 +279,9 @@ static void onnx_image_dimension(const onnx_tensor *x, onnx_tensor *y, int d, co
                                  const float *weight, const int *taps, int most)
 {
     const size_t in = (size_t)x->dim[d], out = (size_t)y->dim[d];
-    size_t inner = 1, outer = 1, o, i, j;
+    const size_t outer = onnx_extent(x, 0, d), inner = onnx_extent(x, d + 1, x->rank);
+    size_t o, i, j;
     int k;
-    for (k = 0; k < d; k++)
-        outer *= (size_t)x->dim[k];
-    for (k = d + 1; k < x->rank; k++)
-        inner *= (size_t)x->dim[k];
     for (o = 0; o < outer; o++) {
         const float *from = (const float *)x->data + o * in * inner;
         float *to = (float *)y->data + o * out * inner;

@@ -9,7 +9,7 @@
    MAP
        [1] INDICES   reading them; sorting
        [2] GATHER    Gather, GatherElements, GatherND
-       [3] SCATTER   ScatterElements, Scatter, ScatterND
+       [3] SCATTER   ScatterElements, Scatter, ScatterND, TensorScatter
        [4] CHOICE    OneHot, NonZero, Compress, TopK, Unique, NonMaxSuppression
        [5] RANDOM    RandomNormal, RandomUniform, Bernoulli, Multinomial
        [6] TABLE */
@@ -32,16 +32,6 @@ static int64_t onnx_index_at(onnx_call *c, const onnx_tensor *x, size_t i, int64
     if (k < -n || k >= n)
         return onnx_refuse_call(c, "index %d, of %d places", k, n);
     return k < 0 ? k + n : k;
-}
-
-/* The product of dimensions [from, to). */
-static size_t onnx_index_product(const onnx_tensor *x, int from, int to)
-{
-    size_t n = 1;
-    int k;
-    for (k = from; k < to; k++)
-        n *= (size_t)x->dim[k];
-    return n;
 }
 
 /* An element as an integer whose order is that of the elements; NaN is above all others. */
@@ -109,8 +99,8 @@ static int onnx_run_gather(onnx_call *c)
     y = onnx_out(c, 0, x->type, rank, dim);
     if (!y)
         return -1;
-    outer = onnx_index_product(x, 0, axis);
-    bytes = onnx_index_product(x, axis + 1, x->rank) * onnx_type_bytes(x->type);
+    outer = onnx_extent(x, 0, axis);
+    bytes = onnx_extent(x, axis + 1, x->rank) * onnx_type_bytes(x->type);
     for (i = 0; i < index->count; i++) {
         const int64_t at = onnx_index_at(c, index, i, x->dim[axis]);
         if (at < 0)
@@ -194,7 +184,7 @@ static int64_t onnx_index_tuple(onnx_call *c, const onnx_tensor *x, const onnx_t
             return -1;
         place = place * x->dim[first + k] + at;
     }
-    return place * (int64_t)onnx_index_product(x, first + n, x->rank);
+    return place * (int64_t)onnx_extent(x, first + n, x->rank);
 }
 
 static int onnx_run_gather_nd(onnx_call *c)
@@ -226,13 +216,13 @@ static int onnx_run_gather_nd(onnx_call *c)
         return -1;
     if (!y->count)
         return 0;
-    tuples = onnx_index_product(index, 0, index->rank - 1);
-    in_batch = onnx_index_product(index, (int)batch, index->rank - 1);
-    size = onnx_index_product(x, (int)batch, x->rank);
+    tuples = onnx_extent(index, 0, index->rank - 1);
+    in_batch = onnx_extent(index, (int)batch, index->rank - 1);
+    size = onnx_extent(x, (int)batch, x->rank);
     bytes = onnx_type_bytes(x->type);
     for (i = 0; i < tuples; i++) {
         const int64_t at = onnx_index_tuple(c, x, index, i, (int)batch);
-        const size_t part = onnx_index_product(x, n, x->rank) * bytes;
+        const size_t part = onnx_extent(x, n, x->rank) * bytes;
         if (at < 0)
             return -1;
         if (part)
@@ -353,8 +343,8 @@ static int onnx_run_scatter_nd(onnx_call *c)
         return onnx_refuse_call(c, "input 1: expected indices of up to %d dimensions",
                                 (int64_t)x->rank);
     n = (int)index->dim[index->rank - 1];
-    tuples = onnx_index_product(index, 0, index->rank - 1);
-    part = onnx_index_product(x, n, x->rank);
+    tuples = onnx_extent(index, 0, index->rank - 1);
+    part = onnx_extent(x, n, x->rank);
     if (updates->count != deploy_times(tuples, part))
         return onnx_refuse_call(c, "expected %z updates, found %z", deploy_times(tuples, part),
                                 updates->count);
@@ -373,6 +363,46 @@ static int onnx_run_scatter_nd(onnx_call *c)
                    (const char *)updates->data + i * part * bytes, part * bytes);
     }
     return y ? 0 : -1;
+}
+
+/* Writes `update` into a cache of more places along an axis, from a place on that each element of
+   the batch has. circular: behind the last place comes the first one. */
+static int onnx_run_tensor_scatter(onnx_call *c)
+{
+    const onnx_tensor *x = onnx_in_of(c, 0), *update = onnx_in_of(c, 1), *from = onnx_in_of(c, 2);
+    const int circular = onnx_text_is(c, "mode", "circular", "linear");
+    size_t places, new_places, outer, bytes, i, k;
+    onnx_tensor *y;
+    int axis, d;
+    if (onnx_need(c, 2))
+        return -1;
+    axis = onnx_axis(c, onnx_int(c, "axis", -2), x->rank);
+    if (axis < 0)
+        return -1;
+    for (d = 0; d < x->rank && update->rank == x->rank; d++) {
+        if (d != axis && update->dim[d] != x->dim[d])
+            break;
+    }
+    if (d < x->rank || axis == 0 || update->type != x->type || update->dim[axis] > x->dim[axis]
+        || (from && (from->count != (size_t)x->dim[0] || !onnx_is_whole(from->type))))
+        return onnx_refuse_call(c, "the update does not fit the cache");
+    places = (size_t)x->dim[axis];
+    new_places = (size_t)update->dim[axis];
+    outer = onnx_extent(x, 0, axis);
+    bytes = onnx_extent(x, axis + 1, x->rank) * onnx_type_bytes(x->type);
+    y = onnx_out(c, 0, x->type, x->rank, x->dim);
+    if (!y)
+        return -1;
+    memcpy(y->data, x->data, x->count * onnx_type_bytes(x->type));
+    for (i = 0; i < outer; i++) {
+        const int64_t first = from ? onnx_tensor_whole(from, i / (outer / (size_t)x->dim[0])) : 0;
+        if (first < 0 || (!circular && (uint64_t)first + new_places > places))
+            return onnx_refuse_call(c, "place %d is beyond the cache", first);
+        for (k = 0; k < new_places; k++)
+            memcpy((char *)y->data + (i * places + ((size_t)first + k) % places) * bytes,
+                   (const char *)update->data + (i * new_places + k) * bytes, bytes);
+    }
+    return 0;
 }
 
 /* ---- [4] CHOICE ---- */
@@ -405,7 +435,7 @@ static int onnx_run_one_hot(onnx_call *c)
     bytes = onnx_type_bytes(y->type);
     for (i = 0; i < y->count; i++)
         memcpy((char *)y->data + i * bytes, values->data, bytes);
-    inner = onnx_index_product(index, axis, index->rank);
+    inner = onnx_extent(index, axis, index->rank);
     for (i = 0; i < index->count; i++) {
         const double real = onnx_tensor_real(index, i);
         int64_t at;
@@ -487,8 +517,8 @@ static int onnx_run_compress(onnx_call *c)
     y = onnx_out(c, 0, x->type, flat ? 1 : x->rank, dim);
     if (!y)
         return -1;
-    outer = flat ? 1 : onnx_index_product(x, 0, axis);
-    bytes = (flat ? 1 : onnx_index_product(x, axis + 1, x->rank)) * onnx_type_bytes(x->type);
+    outer = flat ? 1 : onnx_extent(x, 0, axis);
+    bytes = (flat ? 1 : onnx_extent(x, axis + 1, x->rank)) * onnx_type_bytes(x->type);
     for (i = 0; i < chosen->count; i++) {
         if (!yes[i])
             continue;
@@ -516,8 +546,8 @@ static int onnx_index_by_key(size_t a, size_t b, const void *user)
 static int onnx_index_top(onnx_call *c, int64_t k, int axis)
 {
     const onnx_tensor *x = c->in[0];
-    const size_t n = (size_t)x->dim[axis], inner = onnx_index_product(x, axis + 1, x->rank);
-    const size_t outer = onnx_index_product(x, 0, axis), bytes = onnx_type_bytes(x->type);
+    const size_t n = (size_t)x->dim[axis], inner = onnx_extent(x, axis + 1, x->rank);
+    const size_t outer = onnx_extent(x, 0, axis), bytes = onnx_type_bytes(x->type);
     int64_t dim[ONNX_MOST_RANK];
     onnx_tensor *values, *places;
     uint64_t *key;
@@ -683,8 +713,8 @@ static int onnx_run_unique(onnx_call *c)
         axis = onnx_axis(c, onnx_int(c, "axis", 0), x->rank);
         if (axis < 0)
             return -1;
-        p.outer = onnx_index_product(x, 0, axis);
-        p.inner = onnx_index_product(x, axis + 1, x->rank);
+        p.outer = onnx_extent(x, 0, axis);
+        p.inner = onnx_extent(x, axis + 1, x->rank);
         p.n = (size_t)x->dim[axis];
     }
     item = (size_t *)onnx_work(c, deploy_times(p.n + 1, 6 * sizeof *item));
@@ -960,46 +990,6 @@ static int onnx_run_multinomial(onnx_call *c)
 /* ---- [6] TABLE ---- */
 
 /* clang-format off */
-/* Writes `update` into a cache of more places along an axis, from a place on that each element of
-   the batch has. circular: behind the last place comes the first one. */
-static int onnx_run_tensor_scatter(onnx_call *c)
-{
-    const onnx_tensor *x = onnx_in_of(c, 0), *update = onnx_in_of(c, 1), *from = onnx_in_of(c, 2);
-    const int circular = onnx_text_is(c, "mode", "circular", "linear");
-    size_t places, new_places, outer, bytes, i, k;
-    onnx_tensor *y;
-    int axis, d;
-    if (onnx_need(c, 2))
-        return -1;
-    axis = onnx_axis(c, onnx_int(c, "axis", -2), x->rank);
-    if (axis < 0)
-        return -1;
-    for (d = 0; d < x->rank && update->rank == x->rank; d++) {
-        if (d != axis && update->dim[d] != x->dim[d])
-            break;
-    }
-    if (d < x->rank || axis == 0 || update->type != x->type || update->dim[axis] > x->dim[axis]
-        || (from && (from->count != (size_t)x->dim[0] || !onnx_is_whole(from->type))))
-        return onnx_refuse_call(c, "the update does not fit the cache");
-    places = (size_t)x->dim[axis];
-    new_places = (size_t)update->dim[axis];
-    outer = onnx_index_product(x, 0, axis);
-    bytes = onnx_index_product(x, axis + 1, x->rank) * onnx_type_bytes(x->type);
-    y = onnx_out(c, 0, x->type, x->rank, x->dim);
-    if (!y)
-        return -1;
-    memcpy(y->data, x->data, x->count * onnx_type_bytes(x->type));
-    for (i = 0; i < outer; i++) {
-        const int64_t first = from ? onnx_tensor_whole(from, i / (outer / (size_t)x->dim[0])) : 0;
-        if (first < 0 || (!circular && (uint64_t)first + new_places > places))
-            return onnx_refuse_call(c, "place %d is beyond the cache", first);
-        for (k = 0; k < new_places; k++)
-            memcpy((char *)y->data + (i * places + ((size_t)first + k) % places) * bytes,
-                   (const char *)update->data + (i * new_places + k) * bytes, bytes);
-    }
-    return 0;
-}
-
 const onnx_operator onnx_index_operators[] = {
     { "Bernoulli",         15, onnx_run_bernoulli,           NULL },
     { "Compress",          9,  onnx_run_compress,            NULL },

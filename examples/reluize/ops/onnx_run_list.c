@@ -169,7 +169,7 @@ static int onnx_list_split(onnx_call *c)
     const onnx_tensor *x = onnx_in_of(c, 0), *split = onnx_in_of(c, 1);
     const int keep = split || onnx_int(c, "keepdims", 1);
     int64_t dim[ONNX_MOST_RANK], parts, each, part, from = 0;
-    size_t outer = 1, inner, i;
+    size_t outer, inner, i;
     onnx_tensor *y;
     int axis, d;
     if (onnx_need(c, 1))
@@ -178,11 +178,8 @@ static int onnx_list_split(onnx_call *c)
     if (axis < 0 || onnx_list_parts(c, x->dim[axis], &parts, &each))
         return -1;
     y = onnx_list_out(c, 0, (size_t)parts);
-    inner = onnx_type_bytes(x->type);
-    for (d = 0; d < axis; d++)
-        outer *= (size_t)x->dim[d];
-    for (d = axis + 1; d < x->rank; d++)
-        inner *= (size_t)x->dim[d];
+    outer = onnx_extent(x, 0, axis);
+    inner = onnx_extent(x, axis + 1, x->rank) * onnx_type_bytes(x->type);
     for (part = 0; y && part < parts; part++) {
         int64_t n = x->dim[axis] - from < each ? x->dim[axis] - from : each;
         onnx_tensor *to;

@@ -908,7 +908,7 @@ static int onnx_math_scales_of(onnx_call *c, onnx_math_scales *s)
 {
     const onnx_tensor *x = c->in[0], *scale = c->in[1], *zero = onnx_in_of(c, 2);
     const int64_t block = onnx_int(c, "block_size", 0);
-    int axis, k;
+    int axis;
     memset(s, 0, sizeof *s);
     if (!onnx_is_float(scale->type))
         return onnx_refuse_call(c, "input 1: expected floating-point numbers");
@@ -922,9 +922,7 @@ static int onnx_math_scales_of(onnx_call *c, onnx_math_scales *s)
     s->positions = (size_t)x->dim[axis];
     s->block = block > 0 ? (size_t)block : 0;
     s->groups = s->block ? (s->positions + s->block - 1) / s->block : s->positions;
-    s->inner = 1;
-    for (k = axis + 1; k < x->rank; k++)
-        s->inner *= (size_t)x->dim[k];
+    s->inner = onnx_extent(x, axis + 1, x->rank);
     if (block ? scale->rank != x->rank || scale->dim[axis] != (int64_t)s->groups
                     || scale->count * s->positions != x->count * s->groups
               : scale->count != s->positions)

@@ -15,7 +15,7 @@
 
 /* x as floats, or as doubles where doubles is 1 and it has them, and y of the same type and shape;
    returns 0, or -1 with nothing to free. */
-static int onnx_norm_begin_as(onnx_call *c, onnx_tensor **x, onnx_tensor **y, int doubles)
+static int onnx_norm_begin(onnx_call *c, onnx_tensor **x, onnx_tensor **y, int doubles)
 {
     *x = *y = NULL;
     if (onnx_need(c, 1))
@@ -32,16 +32,14 @@ static int onnx_norm_begin_as(onnx_call *c, onnx_tensor **x, onnx_tensor **y, in
     return -1;
 }
 
-static int onnx_norm_begin(onnx_call *c, onnx_tensor **x, onnx_tensor **y)
-{
-    return onnx_norm_begin_as(c, x, y, 0);
-}
-
-/* Frees x and makes y output 0 of the type of input 0. */
-static int onnx_norm_end(onnx_call *c, onnx_tensor *x, onnx_tensor *y)
+/* Frees x and makes y output 0 of the type of input 0, or frees both if failed. Returns 0 or -1. */
+static int onnx_norm_end(onnx_call *c, onnx_tensor *x, onnx_tensor *y, int failed)
 {
     onnx_tensor_free(x);
-    return onnx_layer_out(c, 0, c->in[0]->type, y);
+    if (!failed)
+        return onnx_layer_out(c, 0, c->in[0]->type, y);
+    onnx_tensor_free(y);
+    return -1;
 }
 
 /* ---- [1] POOLING ---- */
@@ -606,12 +604,7 @@ static int onnx_pool_run(onnx_call *c, pool_kind kind)
         if (!failed)
             onnx_parallel(c->run, onnx_pool_task, &p, p.tasks);
     }
-    if (failed) {
-        onnx_tensor_free(x);
-        onnx_tensor_free(y);
-        return -1;
-    }
-    return onnx_norm_end(c, x, y);
+    return onnx_norm_end(c, x, y, failed);
 }
 
 static int onnx_pool_max(onnx_call *c) { return onnx_pool_run(c, POOL_MAX); }
@@ -626,16 +619,15 @@ static int onnx_pool_global(onnx_call *c, pool_kind kind)
     int64_t dim[ONNX_MOST_RANK];
     const int64_t p = onnx_int(c, "p", 2);
     onnx_tensor *x, *y;
-    size_t plane, n = 1, i;
+    size_t plane, n, i;
     int k;
     if (onnx_need(c, 1))
         return -1;
     if (c->in[0]->rank < 2 || p < 1 || p > 64)
         return onnx_refuse_call(c, "expected at least 2 dimensions and p from 1 to 64");
-    for (k = 0; k < c->in[0]->rank; k++) {
+    for (k = 0; k < c->in[0]->rank; k++)
         dim[k] = k < 2 ? c->in[0]->dim[k] : 1;
-        n *= k < 2 ? 1 : (size_t)c->in[0]->dim[k];
-    }
+    n = onnx_extent(c->in[0], 2, c->in[0]->rank);
     x = onnx_as_float(c, c->in[0]);
     y = x && n ? onnx_tensor_make(c->run, ONNX_F32, c->in[0]->rank, dim) : NULL;
     if (x && !n)
@@ -654,7 +646,7 @@ static int onnx_pool_global(onnx_call *c, pool_kind kind)
             sum = p == 1 ? sum : p == 2 ? sqrt(sum) : pow(sum, 1.0 / (double)p);
         ((float *)y->data)[plane] = kind == POOL_MAX ? most : (float)sum;
     }
-    return onnx_norm_end(c, x, y);
+    return onnx_norm_end(c, x, y, 0);
 }
 
 static int onnx_pool_global_max(onnx_call *c) { return onnx_pool_global(c, POOL_MAX); }
@@ -808,14 +800,13 @@ static int onnx_norm_batch(onnx_call *c)
     const int training = c->opset >= 14 && onnx_int(c, "training_mode", 0) != 0;
     const float momentum = onnx_float(c, "momentum", 0.9f);
     onnx_tensor *x, *y;
-    size_t channels, pixels = 1, k;
+    size_t channels, pixels, k;
     double *moments;
-    int failed = 0, d;
-    if (onnx_need(c, 5) || onnx_norm_begin(c, &x, &y))
+    int failed = 0;
+    if (onnx_need(c, 5) || onnx_norm_begin(c, &x, &y, 0))
         return -1;
     channels = x->rank > 1 ? (size_t)x->dim[1] : 1;
-    for (d = 2; d < x->rank; d++)
-        pixels *= (size_t)x->dim[d];
+    pixels = onnx_extent(x, 2, x->rank);
     for (k = 1; k < 5; k++)
         failed |= c->in[k]->count != channels;
     if (failed)
@@ -834,12 +825,7 @@ static int onnx_norm_batch(onnx_call *c)
     failed =
         failed || onnx_norm_batch_apply(c, x, y, moments, moments + channels, channels, pixels);
     onnx_room_free(moments);
-    if (failed) {
-        onnx_tensor_free(x);
-        onnx_tensor_free(y);
-        return -1;
-    }
-    return onnx_norm_end(c, x, y);
+    return onnx_norm_end(c, x, y, failed);
 }
 
 /* ---- [3] ROWS ---- */
@@ -1003,8 +989,8 @@ static int onnx_norm_last(onnx_call *c, int no_mean)
 {
     onnx_tensor *x, *y, *scale, *shift;
     norm_rows rows;
-    int axis, failed = 0, k;
-    if (onnx_norm_begin_as(c, &x, &y, 1))
+    int axis, failed = 0;
+    if (onnx_norm_begin(c, &x, &y, 1))
         return -1;
     axis = onnx_axis(c, onnx_int(c, "axis", -1), x->rank);
     failed = axis < 0;
@@ -1014,9 +1000,7 @@ static int onnx_norm_last(onnx_call *c, int no_mean)
     failed = failed || onnx_norm_moment_out(c, 1, x, axis, &rows.mean)
              || onnx_norm_moment_out(c, 2, x, axis, &rows.deviation);
     if (!failed) {
-        rows.n = 1;
-        for (k = axis; k < x->rank; k++)
-            rows.n *= (size_t)x->dim[k];
+        rows.n = onnx_extent(x, axis, x->rank);
         rows.x = x;
         rows.y = y;
         rows.scale = scale;
@@ -1028,11 +1012,8 @@ static int onnx_norm_last(onnx_call *c, int no_mean)
     }
     onnx_tensor_free(scale);
     onnx_tensor_free(shift);
-    if (failed) {
-        onnx_tensor_free(x);
-        onnx_tensor_free(y);
-        return -1;
-    }
+    if (failed)
+        return onnx_norm_end(c, x, y, 1);
     onnx_tensor_free(x);
     /* ONNX has one type for all; where programs mix them, ONNX Runtime takes that of the scale */
     return onnx_layer_out(c, 0, c->in[onnx_in_of(c, 1) ? 1 : 0]->type, y);
@@ -1048,9 +1029,9 @@ static int onnx_norm_groups(onnx_call *c, size_t groups, int per_group)
 {
     onnx_tensor *x, *y;
     norm_rows rows;
-    size_t channels, pixels = 1, i, needed;
-    int d, failed;
-    if (onnx_need(c, 3) || onnx_norm_begin_as(c, &x, &y, 1))
+    size_t channels, pixels, i, needed;
+    int failed;
+    if (onnx_need(c, 3) || onnx_norm_begin(c, &x, &y, 1))
         return -1;
     failed = x->rank < 2;
     channels = failed ? 0 : (size_t)x->dim[1];
@@ -1059,15 +1040,11 @@ static int onnx_norm_groups(onnx_call *c, size_t groups, int per_group)
     failed = failed || !channels || channels % groups || c->in[1]->count != needed
              || c->in[2]->count != needed;
     if (failed) {
-        onnx_tensor_free(x);
-        onnx_tensor_free(y);
-        return onnx_refuse_call(c,
-                                "expected %z values of scale and of bias for %z channels in %z "
-                                "groups",
-                                needed, channels, groups);
+        onnx_refuse_call(c, "expected %z values of scale and of bias for %z channels in %z groups",
+                         needed, channels, groups);
+        return onnx_norm_end(c, x, y, 1);
     }
-    for (d = 2; d < x->rank; d++)
-        pixels *= (size_t)x->dim[d];
+    pixels = onnx_extent(x, 2, x->rank);
     memset(&rows, 0, sizeof rows);
     rows.x = x;
     rows.y = y;
@@ -1088,7 +1065,7 @@ static int onnx_norm_groups(onnx_call *c, size_t groups, int per_group)
             onnx_row_affine(to, to, 0, (float)scale, (float)shift, pixels);
         }
     }
-    return onnx_norm_end(c, x, y);
+    return onnx_norm_end(c, x, y, 0);
 }
 
 static int onnx_norm_instance(onnx_call *c) { return onnx_norm_groups(c, 0, 0); }
@@ -1105,18 +1082,16 @@ static int onnx_norm_lp(onnx_call *c)
 {
     const int64_t p = onnx_int(c, "p", 2);
     onnx_tensor *x, *y;
-    size_t inner = 1, n, i, k;
-    int axis, d;
-    if (onnx_norm_begin(c, &x, &y))
+    size_t inner, n, i, k;
+    int axis;
+    if (onnx_norm_begin(c, &x, &y, 0))
         return -1;
     axis = onnx_axis(c, onnx_int(c, "axis", -1), x->rank);
     if (axis < 0 || (p != 1 && p != 2)) {
-        onnx_tensor_free(x);
-        onnx_tensor_free(y);
-        return onnx_refuse_call(c, "attribute p: expected 1 or 2, found %d", p);
+        onnx_refuse_call(c, "attribute p: expected 1 or 2, found %d", p);
+        return onnx_norm_end(c, x, y, 1);
     }
-    for (d = axis + 1; d < x->rank; d++)
-        inner *= (size_t)x->dim[d];
+    inner = onnx_extent(x, axis + 1, x->rank);
     n = (size_t)x->dim[axis];
     for (i = 0; x->count && i < x->count / n; i++) {
         const size_t first = i / inner * inner * n + i % inner;
@@ -1131,7 +1106,7 @@ static int onnx_norm_lp(onnx_call *c)
         for (k = 0; k < n; k++)
             to[k * inner] = sum > 0 ? (float)((double)from[k * inner] / sum) : 0;
     }
-    return onnx_norm_end(c, x, y);
+    return onnx_norm_end(c, x, y, 0);
 }
 
 /* ---- [4] OTHER ---- */
@@ -1167,17 +1142,14 @@ static int onnx_norm_mean_variance(onnx_call *c)
         axes = usual;
         count = 3;
     }
-    if (onnx_norm_begin(c, &x, &y))
+    if (onnx_norm_begin(c, &x, &y, 0))
         return -1;
     for (d = 0; d < x->rank; d++)
         step[d] = 1;
     for (d = 0; d < count; d++) {
         const int axis = onnx_axis(c, axes[d], x->rank);
-        if (axis < 0) {
-            onnx_tensor_free(x);
-            onnx_tensor_free(y);
-            return -1;
-        }
+        if (axis < 0)
+            return onnx_norm_end(c, x, y, 1);
         step[axis] = 0;
     }
     for (d = x->rank - 1; d >= 0; d--) {
@@ -1187,11 +1159,8 @@ static int onnx_norm_mean_variance(onnx_call *c)
         }
     }
     mean = (double *)onnx_room(c, 2 * kept, sizeof *mean);
-    if (!mean) {
-        onnx_tensor_free(x);
-        onnx_tensor_free(y);
-        return -1;
-    }
+    if (!mean)
+        return onnx_norm_end(c, x, y, 1);
     variance = mean + kept;
     n = kept ? (double)(x->count / kept) : 1;
     onnx_norm_reduce(x, step, mean, NULL);
@@ -1207,7 +1176,7 @@ static int onnx_norm_mean_variance(onnx_call *c)
         onnx_next_place(place, x->dim, x->rank);
     }
     onnx_room_free(mean);
-    return onnx_norm_end(c, x, y);
+    return onnx_norm_end(c, x, y, 0);
 }
 
 static int onnx_norm_local_response(onnx_call *c)
@@ -1217,17 +1186,14 @@ static int onnx_norm_local_response(onnx_call *c)
                  beta = (double)onnx_float(c, "beta", 0.75f),
                  bias = (double)onnx_float(c, "bias", 1);
     onnx_tensor *x, *y;
-    size_t i, pixels = 1;
-    int d;
-    if (onnx_norm_begin(c, &x, &y))
+    size_t i, pixels;
+    if (onnx_norm_begin(c, &x, &y, 0))
         return -1;
     if (size < 1 || x->rank < 2) {
-        onnx_tensor_free(x);
-        onnx_tensor_free(y);
-        return onnx_refuse_call(c, "attribute size is missing or out of range");
+        onnx_refuse_call(c, "attribute size is missing or out of range");
+        return onnx_norm_end(c, x, y, 1);
     }
-    for (d = 2; d < x->rank; d++)
-        pixels *= (size_t)x->dim[d];
+    pixels = onnx_extent(x, 2, x->rank);
     for (i = 0; i < x->count; i++) {
         const int64_t channels = x->dim[1], channel = (int64_t)(i / pixels) % channels;
         const float *column = (const float *)x->data + (i - (size_t)channel * pixels);
@@ -1243,7 +1209,7 @@ static int onnx_norm_local_response(onnx_call *c)
             (float)((double)((const float *)x->data)[i]
                     / pow(bias + onnx_times_f64(alpha / (double)size, sum), beta));
     }
-    return onnx_norm_end(c, x, y);
+    return onnx_norm_end(c, x, y, 0);
 }
 
 const onnx_operator onnx_norm_operators[] = {

@@ -459,16 +459,10 @@ typedef struct {
 
 static onnx_reduce_view onnx_reduce_view_of(const onnx_tensor *x, int axis)
 {
-    onnx_reduce_view v = { 1, 1, 1 };
-    int k;
-    for (k = 0; k < x->rank; k++) {
-        if (k < axis)
-            v.outer *= (size_t)x->dim[k];
-        else if (k > axis)
-            v.inner *= (size_t)x->dim[k];
-        else
-            v.n = (size_t)x->dim[k];
-    }
+    onnx_reduce_view v;
+    v.outer = onnx_extent(x, 0, axis);
+    v.n = (size_t)x->dim[axis];
+    v.inner = onnx_extent(x, axis + 1, x->rank);
     return v;
 }
 

@@ -19,12 +19,8 @@ static void onnx_seq_copy(const onnx_tensor *x, const onnx_tensor *part, int axi
                           int to_part)
 {
     const size_t n = (size_t)x->dim[axis], size = onnx_type_bytes(x->type);
-    size_t outer = 1, inner = size, i;
-    int k;
-    for (k = 0; k < axis; k++)
-        outer *= (size_t)x->dim[k];
-    for (k = axis + 1; k < x->rank; k++)
-        inner *= (size_t)x->dim[k];
+    const size_t outer = onnx_extent(x, 0, axis), inner = onnx_extent(x, axis + 1, x->rank) * size;
+    size_t i;
     for (i = 0; i < outer; i++) {
         char *whole = (char *)x->data + (i * n + at) * inner, *one = (char *)part->data + i * inner;
         if (to_part)

@@ -340,16 +340,15 @@ static int onnx_run_reshape(onnx_call *c)
 static int onnx_run_flatten(onnx_call *c)
 {
     const onnx_tensor *x = onnx_in_of(c, 0);
-    int64_t axis = onnx_int(c, "axis", 1), dim[2] = { 1, 1 };
-    int k;
+    int64_t axis = onnx_int(c, "axis", 1), dim[2];
     if (onnx_need(c, 1))
         return -1;
     if (axis < -x->rank || axis > x->rank)
         return onnx_refuse_call(c, "axis %d is not one of a value of rank %d", axis,
                                 (int64_t)x->rank);
     axis += axis < 0 ? x->rank : 0;
-    for (k = 0; k < x->rank; k++)
-        dim[k >= axis] *= x->dim[k];
+    dim[0] = (int64_t)onnx_extent(x, 0, (int)axis);
+    dim[1] = (int64_t)onnx_extent(x, (int)axis, x->rank);
     return onnx_out_as(c, 0, x, 2, dim);
 }
 
@@ -673,26 +672,12 @@ static void onnx_shape_rows(char *y, size_t y_step, const char *x, size_t x_step
         memcpy(y + i * y_step, x + i * x_step, bytes);
 }
 
-/* The bytes of everything behind an axis, and the number of combinations before it. */
-static size_t onnx_shape_behind(const onnx_tensor *x, int axis, size_t *before)
-{
-    size_t bytes = onnx_type_bytes(x->type);
-    int k;
-    *before = 1;
-    for (k = 0; k < x->rank; k++) {
-        if (k < axis)
-            *before *= (size_t)x->dim[k];
-        else if (k > axis)
-            bytes *= (size_t)x->dim[k];
-    }
-    return bytes;
-}
-
 static int onnx_shape_split(onnx_call *c, int axis, const int64_t *size)
 {
     const onnx_tensor *x = c->in[0];
-    size_t before, at = 0;
-    const size_t behind = onnx_shape_behind(x, axis, &before);
+    const size_t before = onnx_extent(x, 0, axis);
+    const size_t behind = onnx_extent(x, axis + 1, x->rank) * onnx_type_bytes(x->type);
+    size_t at = 0;
     int64_t dim[ONNX_MOST_RANK];
     int k;
     memcpy(dim, x->dim, sizeof dim);
@@ -762,7 +747,8 @@ static int onnx_run_concat(onnx_call *c)
     y = onnx_out(c, 0, first->type, first->rank, dim);
     if (!y)
         return -1;
-    behind = onnx_shape_behind(y, axis, &before);
+    before = onnx_extent(y, 0, axis);
+    behind = onnx_extent(y, axis + 1, y->rank) * onnx_type_bytes(y->type);
     for (k = 0; k < c->inputs; k++) {
         const size_t bytes = (size_t)c->in[k]->dim[axis] * behind;
         onnx_shape_rows((char *)y->data + at, (size_t)dim[axis] * behind,
@@ -1116,7 +1102,6 @@ static int onnx_run_reverse_sequence(onnx_call *c)
     size_t bytes, steps[2];
     int64_t b, t;
     onnx_tensor *y;
-    int k;
     if (onnx_need(c, 2))
         return -1;
     if (x->rank < 2 || batch_axis + time_axis != 1 || batch_axis < 0 || time_axis < 0
@@ -1127,9 +1112,7 @@ static int onnx_run_reverse_sequence(onnx_call *c)
         return -1;
     if (!y->count)
         return 0;
-    bytes = onnx_type_bytes(x->type);
-    for (k = 2; k < x->rank; k++)
-        bytes *= (size_t)x->dim[k];
+    bytes = onnx_extent(x, 2, x->rank) * onnx_type_bytes(x->type);
     steps[0] = (size_t)x->dim[1];
     steps[1] = 1;
     for (b = 0; b < x->dim[batch_axis]; b++) {

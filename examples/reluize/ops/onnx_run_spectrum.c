@@ -167,7 +167,7 @@ static int onnx_spectrum_dft(onnx_call *c)
     int64_t dim[ONNX_MOST_RANK], length;
     spectrum_plan p;
     spectrum_rows rows;
-    int axis, d;
+    int axis;
     memset(&p, 0, sizeof p);
     memset(&rows, 0, sizeof rows);
     if (onnx_need(c, 1))
@@ -196,11 +196,8 @@ static int onnx_spectrum_dft(onnx_call *c)
     p.y = onnx_out(c, 0, x->type, x->rank, dim);
     if (!p.y)
         return -1;
-    p.inner = rows.rows = 1;
-    for (d = axis + 1; d < x->rank - 1; d++)
-        p.inner *= (size_t)x->dim[d];
-    for (d = 0; d < x->rank - 1; d++)
-        rows.rows *= d == axis ? 1 : (size_t)x->dim[d];
+    p.inner = onnx_extent(x, axis + 1, x->rank - 1);
+    rows.rows = onnx_extent(x, 0, axis) * p.inner;
     rows.per = p.inner;
     rows.far = (size_t)x->dim[axis] * p.inner;
     rows.to_far = p.bins * p.inner;
