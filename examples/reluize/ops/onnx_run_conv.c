@@ -757,7 +757,8 @@ static int onnx_conv_depthwise(onnx_call *c, const conv_plan *p)
 static void onnx_conv_in_double(const conv_plan *p, const double *x, const double *weight,
                                 double *y)
 {
-    const size_t channels = p->groups * p->out;
+    const onnx_window *last = p->w + p->dims - 1;
+    const size_t channels = p->groups * p->out, width = (size_t)last->out;
     size_t i;
     for (i = 0; i < p->images * channels * p->pixels; i++) {
         const size_t pixel = i % p->pixels, channel = i / p->pixels % channels,
@@ -767,21 +768,16 @@ static void onnx_conv_in_double(const conv_plan *p, const double *x, const doubl
         size_t tap, k;
         y[i] = 0;
         for (tap = 0; tap < p->taps; tap++) {
-            int64_t place[ONNX_MOST_RANK], at = 0;
-            size_t rest = pixel, step = 1;
-            int d, inside = 1;
+            int64_t place[ONNX_MOST_RANK], row, column;
             onnx_conv_tap(p, tap, place);
-            for (d = p->dims - 1; d >= 0; d--) {
-                const onnx_window *v = p->w + d;
-                const int64_t q = (int64_t)(rest % (size_t)v->out) * v->stride - v->before
-                                  + place[d] * v->dilation;
-                inside &= q >= 0 && q < v->in;
-                at += q * (int64_t)step;
-                step *= (size_t)v->in;
-                rest /= (size_t)v->out;
-            }
-            for (k = 0; inside && k < p->in; k++)
-                y[i] += onnx_times_f64(from[k * p->x_pixels + (size_t)at], w[k * p->taps + tap]);
+            row = onnx_conv_row(p, pixel / width, place);
+            column = (int64_t)(pixel % width) * last->stride - last->before
+                     + place[p->dims - 1] * last->dilation;
+            if (row < 0 || column < 0 || column >= last->in)
+                continue;
+            for (k = 0; k < p->in; k++)
+                y[i] += onnx_times_f64(from[k * p->x_pixels + (size_t)(row + column)],
+                                       w[k * p->taps + tap]);
         }
     }
 }
@@ -1125,23 +1121,23 @@ static int onnx_conv_col2im_windows(onnx_call *c, onnx_window *w)
     const int64_t *stride, *dilation, *pads;
     const int dims = onnx_wholes(c, 1, image, ONNX_MOST_RANK - 2),
               blocks = onnx_wholes(c, 2, block, ONNX_MOST_RANK - 2);
-    int strides, dilations, padded, k;
-    stride = onnx_ints(c, "strides", &strides);
-    dilation = onnx_ints(c, "dilations", &dilations);
-    pads = onnx_ints(c, "pads", &padded);
-    if (dims < 1 || blocks != dims || (strides && strides != dims)
-        || (dilations && dilations != dims) || (padded && padded != 2 * dims))
-        return onnx_refuse_call(c, "the shapes of image, block and attributes differ");
+    int k;
+    if (dims < 1 || blocks != dims)
+        return onnx_refuse_call(c, "the shapes of image and block differ");
+    if (onnx_window_list(c, "strides", dims, 1, &stride)
+        || onnx_window_list(c, "dilations", dims, 1, &dilation)
+        || onnx_window_list(c, "pads", 2 * dims, -INT32_MAX, &pads))
+        return -1;
     for (k = 0; k < dims; k++) {
         int64_t room;
         w[k].in = image[k];
         w[k].window = block[k];
-        w[k].stride = strides ? stride[k] : 1;
-        w[k].dilation = dilations ? dilation[k] : 1;
-        w[k].before = padded ? pads[k] : 0;
-        w[k].after = padded ? pads[dims + k] : 0;
+        w[k].stride = stride ? stride[k] : 1;
+        w[k].dilation = dilation ? dilation[k] : 1;
+        w[k].before = pads ? pads[k] : 0;
+        w[k].after = pads ? pads[dims + k] : 0;
         room = w[k].in + w[k].before + w[k].after - (w[k].window - 1) * w[k].dilation - 1;
-        if (w[k].window < 1 || w[k].stride < 1 || w[k].dilation < 1 || w[k].in < 0 || room < 0)
+        if (w[k].window < 1 || w[k].in < 0 || room < 0)
             return onnx_refuse_call(c, "a block does not fit the image");
         w[k].out = room / w[k].stride + 1;
     }

@@ -20,38 +20,22 @@ enum {
 
 /* ---- [1] TYPES ---- */
 
-/* The type in which a type is computed. */
-static int onnx_layer_type(int type)
-{
-    if (type == ONNX_F64)
-        return ONNX_F64;
-    return onnx_is_float(type) ? ONNX_F32 : ONNX_I64;
-}
-
 onnx_tensor *onnx_layer_in(onnx_call *c, const onnx_tensor *x)
 {
-    const int type = onnx_layer_type(x->type);
+    const onnx_arithmetic as = onnx_arithmetic_of(x->type);
     onnx_tensor *y;
-    size_t i;
-    if (type == ONNX_F32)
-        return onnx_as_float(c, x);
-    if (type == x->type)
+    if (x->type == ONNX_F64 || x->type == ONNX_I64)
         return onnx_tensor_share(c->run, x);
-    y = onnx_tensor_make(c->run, type, x->rank, x->dim);
-    for (i = 0; y && i < x->count; i++)
-        ((int64_t *)y->data)[i] = onnx_tensor_whole(x, i);
-    return y;
-}
-
-/* Writes an integer to an element, which keeps its lowest bits. */
-static void onnx_layers_set_whole(onnx_tensor *y, size_t i, int64_t x)
-{
-    switch (onnx_type_bytes(y->type)) {
-    case 1: ((uint8_t *)y->data)[i] = (uint8_t)x; break;
-    case 2: ((uint16_t *)y->data)[i] = (uint16_t)x; break;
-    case 4: ((uint32_t *)y->data)[i] = (uint32_t)x; break;
-    default: ((uint64_t *)y->data)[i] = (uint64_t)x; break;
+    if (onnx_is_float(x->type))
+        return onnx_as_float(c, x);
+    if (as != ONNX_AS_I64 && as != ONNX_AS_U64) {
+        onnx_refuse_call(c, "it is not defined for %s", onnx_type_name(x->type));
+        return NULL;
     }
+    y = onnx_tensor_make(c->run, ONNX_I64, x->rank, x->dim);
+    if (y)
+        onnx_elements_of(x, 0, x->count, y->data);
+    return y;
 }
 
 int onnx_layer_out(onnx_call *c, int k, int type, onnx_tensor *y)
@@ -66,16 +50,12 @@ int onnx_layer_out(onnx_call *c, int k, int type, onnx_tensor *y)
         return 0;
     }
     out = onnx_out(c, k, type, y->rank, y->dim);
-    if (out && y->type == ONNX_F32) {
+    if (out && y->type == ONNX_F32)
         onnx_floats_to(out, 0, y->count, (const float *)y->data);
-    } else if (out) {
-        for (i = 0; i < y->count; i++) {
-            if (y->type == ONNX_I64)
-                onnx_layers_set_whole(out, i, ((const int64_t *)y->data)[i]);
-            else
-                onnx_tensor_set_real(out, i, ((const double *)y->data)[i]);
-        }
-    }
+    else if (out && y->type == ONNX_I64)
+        onnx_elements_to(out, 0, y->count, y->data);
+    for (i = 0; out && y->type == ONNX_F64 && i < y->count; i++)
+        onnx_tensor_set_real(out, i, ((const double *)y->data)[i]);
     onnx_tensor_free(y);
     return out ? 0 : -1;
 }
@@ -422,34 +402,47 @@ static void onnx_layers_make_product(lgelu_product *job, size_t i, const void *u
     job->b.col_stride = 1;
 }
 
-/* One product in double, or in integers that wrap. */
-static void onnx_layers_multiply_other(size_t i, void *user)
+/* A matrix of doubles or integers: element (i, j) is x[from + i·row + j·column]. */
+typedef struct {
+    const onnx_tensor *x;
+    size_t from, row, column;
+} layers_other;
+
+/* y = A (m, k) B (k, n), from element `to` of y on, in double or in integers that wrap. */
+static void onnx_layers_multiply_other(onnx_tensor *y, size_t to, size_t m, size_t n, size_t k,
+                                       const layers_other *a, const layers_other *b)
 {
-    const layers_job *p = (const layers_job *)user;
-    const size_t m = p->plan->m, n = p->plan->n, k = p->plan->k;
-    size_t at_a, at_b, row, j, l;
-    onnx_layers_place(p->plan, i, &at_a, &at_b);
-    for (row = 0; row < m; row++) {
-        const size_t to = (i * m + row) * n;
-        double *y = (double *)p->y->data + to;
-        uint64_t *z = (uint64_t *)p->y->data + to;
-        memset(y, 0, n * sizeof *y);
+    size_t i, j, l;
+    for (i = 0; i < m; i++) {
+        double *real = (double *)y->data + to + i * n;
+        uint64_t *whole = (uint64_t *)y->data + to + i * n;
+        memset(whole, 0, n * sizeof *whole);
         for (l = 0; l < k; l++) {
-            const size_t a = at_a + row * k + l, b = at_b + l * n;
-            if (p->y->type == ONNX_F64) {
+            const size_t p = a->from + i * a->row + l * a->column, q = b->from + l * b->row;
+            if (y->type == ONNX_F64) {
                 for (j = 0; j < n; j++)
-                    y[j] += onnx_times_f64(((const double *)p->a->data)[a],
-                                           ((const double *)p->b->data)[b + j]);
+                    real[j] += onnx_times_f64(((const double *)a->x->data)[p],
+                                              ((const double *)b->x->data)[q + j * b->column]);
             } else {
                 for (j = 0; j < n; j++)
-                    z[j] +=
-                        ((const uint64_t *)p->a->data)[a] * ((const uint64_t *)p->b->data)[b + j];
+                    whole[j] += ((const uint64_t *)a->x->data)[p]
+                                * ((const uint64_t *)b->x->data)[q + j * b->column];
             }
         }
     }
 }
 
-/* Computes the products of a plan; a and b are of one type of onnx_layer_type. The result has this
+/* Product i of a plan of them. */
+static void onnx_layers_other_task(size_t i, void *user)
+{
+    const layers_job *p = (const layers_job *)user;
+    const size_t m = p->plan->m, n = p->plan->n, k = p->plan->k;
+    layers_other a = { p->a, 0, k, 1 }, b = { p->b, 0, n, 1 };
+    onnx_layers_place(p->plan, i, &a.from, &b.from);
+    onnx_layers_multiply_other(p->y, i * m * n, m, n, k, &a, &b);
+}
+
+/* Computes the products of a plan; a and b are of one type of onnx_layer_in. The result has this
    shape. NULL: an error. */
 static onnx_tensor *onnx_layers_multiply(onnx_call *c, layers_plan *plan, const onnx_tensor *a,
                                          const onnx_tensor *b, int rank, const int64_t *dim)
@@ -472,7 +465,7 @@ static onnx_tensor *onnx_layers_multiply(onnx_call *c, layers_plan *plan, const 
     job.b = b;
     job.y = y;
     if (y->type != ONNX_F32) {
-        onnx_parallel(c->run, onnx_layers_multiply_other, &job, plan->count);
+        onnx_parallel(c->run, onnx_layers_other_task, &job, plan->count);
     } else if (onnx_products(c, plan->count, plan->m, plan->n, plan->k, onnx_layers_make_product,
                              &job)) {
         onnx_tensor_free(y);
@@ -654,25 +647,9 @@ static void onnx_layers_gemm_other(onnx_tensor *y, const onnx_tensor *a, int tur
                                    const onnx_tensor *b, int turn_b)
 {
     const size_t m = (size_t)y->dim[0], n = (size_t)y->dim[1], k = (size_t)a->dim[turn_a ? 0 : 1];
-    size_t i, j, l;
-    for (i = 0; i < m; i++) {
-        for (j = 0; j < n; j++) {
-            double sum = 0;
-            uint64_t whole = 0;
-            for (l = 0; l < k; l++) {
-                const size_t p = turn_a ? l * m + i : i * k + l, q = turn_b ? j * k + l : l * n + j;
-                if (y->type == ONNX_F64)
-                    sum +=
-                        onnx_times_f64(((const double *)a->data)[p], ((const double *)b->data)[q]);
-                else
-                    whole += ((const uint64_t *)a->data)[p] * ((const uint64_t *)b->data)[q];
-            }
-            if (y->type == ONNX_F64)
-                ((double *)y->data)[i * n + j] = sum;
-            else
-                ((uint64_t *)y->data)[i * n + j] = whole;
-        }
-    }
+    const layers_other left = { a, 0, turn_a ? 1 : k, turn_a ? m : 1 };
+    const layers_other right = { b, 0, turn_b ? 1 : n, turn_b ? k : 1 };
+    onnx_layers_multiply_other(y, 0, m, n, k, &left, &right);
 }
 
 /* Computes y = alpha·A·B + beta·C from operands in their arithmetic's type. */

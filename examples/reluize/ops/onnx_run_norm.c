@@ -678,7 +678,7 @@ static int onnx_pool_unpool(onnx_call *c)
     const onnx_tensor *x, *index;
     int64_t dim[ONNX_MOST_RANK], natural[ONNX_MOST_RANK];
     const int64_t *kernel, *stride, *pads;
-    int kernels, strides, padded, dims, k;
+    int dims, k;
     onnx_tensor *y;
     size_t i, size;
     if (onnx_need(c, 2))
@@ -686,17 +686,17 @@ static int onnx_pool_unpool(onnx_call *c)
     x = c->in[0];
     index = c->in[1];
     dims = x->rank - 2;
-    kernel = onnx_ints(c, "kernel_shape", &kernels);
-    stride = onnx_ints(c, "strides", &strides);
-    pads = onnx_ints(c, "pads", &padded);
-    if (dims < 1 || kernels != dims || (strides && strides != dims)
-        || (padded && padded != 2 * dims) || index->type != ONNX_I64 || index->count != x->count)
+    if (onnx_window_list(c, "kernel_shape", dims, 1, &kernel)
+        || onnx_window_list(c, "strides", dims, 1, &stride)
+        || onnx_window_list(c, "pads", 2 * dims, -INT32_MAX, &pads))
+        return -1;
+    if (dims < 1 || !kernel || index->type != ONNX_I64 || index->count != x->count)
         return onnx_refuse_call(c, "the shapes of x, indices and attributes differ");
     for (k = 0; k < x->rank; k++) {
         dim[k] = x->dim[k];
         if (k >= 2)
-            dim[k] = (x->dim[k] - 1) * (strides ? stride[k - 2] : 1) + kernel[k - 2]
-                     - (padded ? pads[k - 2] + pads[dims + k - 2] : 0);
+            dim[k] = (x->dim[k] - 1) * (stride ? stride[k - 2] : 1) + kernel[k - 2]
+                     - (pads ? pads[k - 2] + pads[dims + k - 2] : 0);
         natural[k] = dim[k];
     }
     if (onnx_in_of(c, 2) && onnx_wholes(c, 2, dim, x->rank) != x->rank)
