@@ -28,6 +28,18 @@ static onnx_tensor *onnx_ms_of(onnx_call *c, const char *op, const onnx_tensor *
     return x;
 }
 
+/* *x becomes op(*x, b). b is taken over; where it is NULL, after an error, *x becomes NULL. */
+static void onnx_ms_with(onnx_call *c, onnx_tensor **x, const char *op, onnx_tensor *b)
+{
+    if (b) {
+        onnx_then(c, x, op, b, NULL, NULL, 0);
+    } else {
+        onnx_tensor_free(*x);
+        *x = NULL;
+    }
+    onnx_tensor_free(b);
+}
+
 /* Makes x output k, or frees it where the node leaves that out. Returns 0, or -1 if x is NULL. */
 static int onnx_ms_out(onnx_call *c, int k, onnx_tensor *x)
 {
@@ -59,6 +71,26 @@ static void onnx_ms_turn(onnx_call *c, onnx_tensor **x, int64_t *perm, int rank)
     onnx_then(c, x, "Transpose", NULL, NULL, &order, 1);
 }
 
+/* *x becomes an operator of it with the node's attributes. last: its channels come last. */
+static void onnx_ms_apply(onnx_call *c, onnx_tensor **x, const char *op, int last)
+{
+    int64_t forth[ONNX_MOST_RANK] = { 0 }, back[ONNX_MOST_RANK] = { 0 };
+    const int rank = *x ? (*x)->rank : 0;
+    int d;
+    for (d = 2; d < rank; d++) {
+        forth[d] = d - 1;
+        back[d - 1] = d;
+    }
+    if (last && rank > 2) {
+        forth[1] = rank - 1;
+        back[rank - 1] = 1;
+        onnx_ms_turn(c, x, forth, rank);
+    }
+    onnx_then(c, x, op, NULL, NULL, c->node->attribute, c->node->attributes);
+    if (last && rank > 2)
+        onnx_ms_turn(c, x, back, rank);
+}
+
 /* a and b, one behind the other along an axis. */
 static onnx_tensor *onnx_ms_join(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b, int axis)
 {
@@ -72,13 +104,13 @@ static onnx_tensor *onnx_ms_join(onnx_call *c, const onnx_tensor *a, const onnx_
 
 /* ---- [2] ACTIVATIONS ---- */
 
-static void onnx_ms_gelu(onnx_call *c, onnx_tensor **x, int by_tanh)
+static void onnx_ms_gelu(onnx_call *c, onnx_tensor **x, const char *approximate)
 {
-    onnx_attribute how = onnx_attribute_text("approximate", by_tanh ? "tanh" : "none");
+    onnx_attribute how = onnx_attribute_text("approximate", approximate);
     onnx_then(c, x, "Gelu", NULL, NULL, &how, 1);
 }
 
-/* Gelu, and gelu(x + bias) where there is a bias. */
+/* Gelu, approximated as the row says, and gelu(x + bias) where there is a bias. */
 static int onnx_ms_run_gelu(onnx_call *c)
 {
     onnx_tensor *x;
@@ -86,7 +118,7 @@ static int onnx_ms_run_gelu(onnx_call *c)
         return -1;
     x = onnx_in_of(c, 1) ? onnx_ms_of(c, "Add", c->in[0], c->in[1])
                          : onnx_tensor_share(c->run, c->in[0]);
-    onnx_ms_gelu(c, &x, onnx_is(&c->node->op, "FastGelu"));
+    onnx_ms_gelu(c, &x, (const char *)c->with);
     return onnx_ms_out(c, 0, x);
 }
 
@@ -114,15 +146,9 @@ static int onnx_ms_run_bias_split_gelu(onnx_call *c)
         value = onnx_cut(c, x, x->rank - 1, 0, half);
         gate = onnx_cut(c, x, x->rank - 1, half, half);
     }
-    onnx_ms_gelu(c, &gate, 0);
-    if (gate)
-        onnx_then(c, &value, "Mul", gate, NULL, NULL, 0);
+    onnx_ms_gelu(c, &gate, "none");
+    onnx_ms_with(c, &value, "Mul", gate);
     onnx_tensor_free(x);
-    if (!gate) {
-        onnx_tensor_free(value);
-        return -1;
-    }
-    onnx_tensor_free(gate);
     return onnx_ms_out(c, 0, value);
 }
 
@@ -213,7 +239,7 @@ static void onnx_ms_turn_last(onnx_call *c, onnx_tensor **x)
 static int onnx_ms_run_matmul(onnx_call *c)
 {
     const float alpha = onnx_float(c, "alpha", 1);
-    onnx_tensor *a, *b, *factor = NULL;
+    onnx_tensor *a, *b;
     if (onnx_need(c, 2))
         return -1;
     a = onnx_tensor_share(c->run, c->in[0]);
@@ -226,18 +252,9 @@ static int onnx_ms_run_matmul(onnx_call *c)
         onnx_ms_turn_last(c, &a);
     if (onnx_int(c, "transB", 0))
         onnx_ms_turn_last(c, &b);
-    if (b)
-        onnx_then(c, &a, "MatMul", b, NULL, NULL, 0);
-    if (a && b && (alpha < 1 || alpha > 1)) {
-        factor = onnx_scalar(c, a->type, (double)alpha);
-        onnx_then(c, &a, "Mul", factor, NULL, NULL, 0);
-    }
-    onnx_tensor_free(factor);
-    if (!b) {
-        onnx_tensor_free(a);
-        return -1;
-    }
-    onnx_tensor_free(b);
+    onnx_ms_with(c, &a, "MatMul", b);
+    if (a && (alpha < 1 || alpha > 1))
+        onnx_ms_with(c, &a, "Mul", onnx_scalar(c, a->type, (double)alpha));
     return onnx_ms_out(c, 0, a);
 }
 
@@ -314,21 +331,22 @@ static int onnx_ms_run_skip_norm(onnx_call *c)
     return onnx_ms_normalise(c, x, c->in[2], simple ? NULL : onnx_in_of(c, 3), simple);
 }
 
-/* Rows of a table, chosen by integers. */
-static onnx_tensor *onnx_ms_rows(onnx_call *c, const onnx_tensor *table, const onnx_tensor *which)
+/* The positions of a batch: `first`, less `less`, plus 0, 1, ..., at least 0. first: one for all,
+   or one an element; NULL: 0. */
+static onnx_tensor *onnx_ms_positions(onnx_call *c, const onnx_tensor *first, int64_t less,
+                                      int64_t batch, int64_t n)
 {
-    return onnx_ms_of(c, "Gather", table, which);
-}
-
-/* The positions 0, 1, ... as a tensor (1, n). */
-static onnx_tensor *onnx_ms_positions(onnx_call *c, int64_t n)
-{
-    int64_t dim[2] = { 1, 0 }, k;
+    int64_t dim[2], b, i;
     onnx_tensor *x;
+    dim[0] = batch;
     dim[1] = n;
     x = onnx_tensor_make(c->run, ONNX_I64, 2, dim);
-    for (k = 0; x && k < n; k++)
-        ((int64_t *)x->data)[k] = k;
+    for (b = 0; x && b < batch; b++) {
+        const int64_t from =
+            first ? onnx_tensor_whole(first, first->count == 1 ? 0 : (size_t)b) - less : 0;
+        for (i = 0; i < n; i++)
+            ((int64_t *)x->data)[b * n + i] = from + i > 0 ? from + i : 0;
+    }
     return x;
 }
 
@@ -349,41 +367,27 @@ static int onnx_ms_run_embed(onnx_call *c)
 {
     const onnx_tensor *ids = onnx_in_of(c, 0), *segments = onnx_in_of(c, 1),
                       *mask = onnx_in_of(c, 7), *given = onnx_in_of(c, 8);
-    onnx_tensor *x, *more, *positions;
+    onnx_attribute epsilon = onnx_attribute_float("epsilon", onnx_float(c, "epsilon", 1e-12f));
+    onnx_tensor *x, *positions;
     if (!ids || !onnx_in_of(c, 2) || !onnx_in_of(c, 3) || !onnx_in_of(c, 5) || !onnx_in_of(c, 6)
         || ids->rank != 2)
         return onnx_refuse_call(c, "expected ids of 2 dimensions, tables, gamma and beta");
     if (mask && ids->dim[0] && mask->count % (size_t)ids->dim[0])
         return onnx_refuse_call(c, "the mask does not fit the ids");
-    positions = given ? onnx_tensor_share(c->run, given) : onnx_ms_positions(c, ids->dim[1]);
-    x = onnx_ms_rows(c, c->in[2], ids);
-    more = positions ? onnx_ms_rows(c, c->in[3], positions) : NULL;
-    if (!more) {
-        onnx_tensor_free(x);
-        x = NULL;
-    }
-    onnx_then(c, &x, "Add", more, NULL, NULL, 0);
+    positions =
+        given ? onnx_tensor_share(c->run, given) : onnx_ms_positions(c, NULL, 0, 1, ids->dim[1]);
+    x = onnx_ms_of(c, "Gather", c->in[2], ids);
+    onnx_ms_with(c, &x, "Add", positions ? onnx_ms_of(c, "Gather", c->in[3], positions) : NULL);
     onnx_tensor_free(positions);
-    onnx_tensor_free(more);
-    if (segments && onnx_in_of(c, 4)) {
-        more = onnx_ms_rows(c, c->in[4], segments);
-        if (!more) {
-            onnx_tensor_free(x);
-            x = NULL;
-        }
-        onnx_then(c, &x, "Add", more, NULL, NULL, 0);
-        onnx_tensor_free(more);
-    }
+    if (segments && onnx_in_of(c, 4))
+        onnx_ms_with(c, &x, "Add", onnx_ms_of(c, "Gather", c->in[4], segments));
     if (!x || onnx_ms_mask_index(c, mask, ids->dim[0])
         || onnx_ms_out(c, 2, onnx_tensor_share(c->run, x))) {
         onnx_tensor_free(x);
         return -1;
     }
     /* outputs 1 and 2 are not those of a normalisation */
-    {
-        onnx_attribute epsilon = onnx_attribute_float("epsilon", onnx_float(c, "epsilon", 1e-12f));
-        onnx_then(c, &x, "LayerNormalization", c->in[5], c->in[6], &epsilon, 1);
-    }
+    onnx_then(c, &x, "LayerNormalization", c->in[5], c->in[6], &epsilon, 1);
     return onnx_ms_out(c, 0, x);
 }
 
@@ -438,10 +442,11 @@ static onnx_tensor *onnx_ms_unpack(onnx_call *c, const onnx_tensor *x, int axis,
     return y;
 }
 
-/* Puts what was before in front of *x along the positions. */
-static void onnx_ms_remember(onnx_call *c, onnx_tensor **x, const onnx_tensor *before)
+/* Puts what was before, which is taken over, in front of *x along the positions. */
+static void onnx_ms_remember(onnx_call *c, onnx_tensor **x, onnx_tensor *before)
 {
     onnx_tensor *y = onnx_ms_join(c, before, *x, 2);
+    onnx_tensor_free(before);
     onnx_tensor_free(*x);
     *x = y;
 }
@@ -505,14 +510,9 @@ static int onnx_ms_make_mask(onnx_call *c, ms_attention *p, const onnx_tensor *m
             }
         }
     }
-    if (bias) {
-        onnx_tensor *more = onnx_as_float(c, bias);
-        if (more)
-            onnx_then(c, &p->mask, "Add", more, NULL, NULL, 0);
-        onnx_tensor_free(more);
-        return p->mask && more ? 0 : -1;
-    }
-    return 0;
+    if (bias)
+        onnx_ms_with(c, &p->mask, "Add", onnx_as_float(c, bias));
+    return p->mask ? 0 : -1;
 }
 
 /* Output 0: (batch, queries, heads·size). */
@@ -562,7 +562,7 @@ static int onnx_ms_packed(onnx_call *c, onnx_tensor *packed, const onnx_tensor *
     const int64_t heads = onnx_int(c, "num_heads", 0);
     ms_attention p;
     int64_t size[3];
-    onnx_tensor *before, *both = NULL;
+    onnx_tensor *both = NULL;
     int failed = !packed;
     memset(&p, 0, sizeof p);
     if (!failed && packed->rank != 3)
@@ -579,12 +579,8 @@ static int onnx_ms_packed(onnx_call *c, onnx_tensor *packed, const onnx_tensor *
             failed = onnx_refuse_call(c, "past: expected (2, batch, heads, positions, size)") != 0;
         } else {
             p.past = past->dim[3];
-            before = onnx_ms_unpack(c, past, 0, 0);
-            onnx_ms_remember(c, &p.k, before);
-            onnx_tensor_free(before);
-            before = onnx_ms_unpack(c, past, 0, 1);
-            onnx_ms_remember(c, &p.v, before);
-            onnx_tensor_free(before);
+            onnx_ms_remember(c, &p.k, onnx_ms_unpack(c, past, 0, 0));
+            onnx_ms_remember(c, &p.v, onnx_ms_unpack(c, past, 0, 1));
         }
     }
     failed = failed || !p.q || !p.k || !p.v;
@@ -623,7 +619,6 @@ static int onnx_ms_run_attention(onnx_call *c)
 static void onnx_ms_add_bias(onnx_call *c, onnx_tensor **x, const onnx_tensor *bias, int64_t from,
                              int64_t n)
 {
-    onnx_tensor *part;
     if (!*x || !bias)
         return;
     if (bias->rank != 1 || from + n > bias->dim[0]) {
@@ -632,9 +627,7 @@ static void onnx_ms_add_bias(onnx_call *c, onnx_tensor **x, const onnx_tensor *b
         *x = NULL;
         return;
     }
-    part = onnx_cut(c, bias, 0, from, n);
-    onnx_then(c, x, "Add", part, NULL, NULL, 0);
-    onnx_tensor_free(part);
+    onnx_ms_with(c, x, "Add", onnx_cut(c, bias, 0, from, n));
 }
 
 /* Reads queries, keys and values of MultiHeadAttention in any of their forms: (batch, positions,
@@ -700,8 +693,8 @@ static int onnx_ms_run_multi_head(onnx_call *c)
             failed = onnx_refuse_call(c, "past_key: expected 4 dimensions");
         p.past = past_k->dim[2];
         if (!failed) {
-            onnx_ms_remember(c, &p.k, past_k);
-            onnx_ms_remember(c, &p.v, past_v);
+            onnx_ms_remember(c, &p.k, onnx_tensor_share(c->run, past_k));
+            onnx_ms_remember(c, &p.v, onnx_tensor_share(c->run, past_v));
         }
         failed = failed || !p.k || !p.v;
     }
@@ -732,23 +725,6 @@ static onnx_tensor *onnx_ms_rotate(onnx_call *c, const onnx_tensor *x, const onn
     return x && position && !onnx_apply(c, "RotaryEmbedding", given, 3, in, 4, &y, 1) ? y : NULL;
 }
 
-/* The positions of a batch: `first` plus 0, 1, ...; first: one for all, or one an element. */
-static onnx_tensor *onnx_ms_count_from(onnx_call *c, const onnx_tensor *first, int64_t less,
-                                       int64_t batch, int64_t n)
-{
-    int64_t dim[2], b, i;
-    onnx_tensor *x;
-    dim[0] = batch;
-    dim[1] = n;
-    x = onnx_tensor_make(c->run, ONNX_I64, 2, dim);
-    for (b = 0; x && b < batch; b++) {
-        const int64_t from = onnx_tensor_whole(first, first->count == 1 ? 0 : (size_t)b) - less;
-        for (i = 0; i < n; i++)
-            ((int64_t *)x->data)[b * n + i] = from + i > 0 ? from + i : 0;
-    }
-    return x;
-}
-
 static int onnx_ms_run_rotary(onnx_call *c)
 {
     const onnx_tensor *x = onnx_in_of(c, 0), *position = onnx_in_of(c, 1);
@@ -763,7 +739,7 @@ static int onnx_ms_run_rotary(onnx_call *c)
     if (x->rank == 3 && !heads && c->in[2]->rank == 2 && c->in[2]->dim[1])
         heads = x->dim[2] / (2 * c->in[2]->dim[1]);
     if (position->count == 1)
-        all = onnx_ms_count_from(c, position, 0, x->dim[0], n);
+        all = onnx_ms_positions(c, position, 0, x->dim[0], n);
     else
         all = onnx_tensor_share(c->run, position);
     y = onnx_ms_rotate(c, x, all, c->in[2], c->in[3], heads, turned,
@@ -868,10 +844,8 @@ static int onnx_ms_group_heads(onnx_call *c, ms_group *g, ms_attention *p)
     failed = !part[0] || !part[1] || !part[2];
     if (!failed && onnx_int(c, "do_rotary", 0)) {
         position = onnx_in_of(c, 9) ? onnx_tensor_share(c->run, c->in[9])
-                                    : onnx_ms_count_from(c, g->last, g->first ? -1 : q->dim[1] - 1,
-                                                         q->dim[0], q->dim[1]);
-        for (i = 0; position && g->first && !onnx_in_of(c, 9) && i < (int)position->count; i++)
-            ((int64_t *)position->data)[i] = i % q->dim[1];
+                                    : onnx_ms_positions(c, g->first ? NULL : g->last, q->dim[1] - 1,
+                                                        q->dim[0], q->dim[1]);
         for (i = 0; i < 2; i++) {
             onnx_tensor *y =
                 onnx_ms_rotate(c, part[i], position, onnx_in_of(c, 7), onnx_in_of(c, 8),
@@ -885,6 +859,13 @@ static int onnx_ms_group_heads(onnx_call *c, ms_group *g, ms_attention *p)
     p->k = onnx_ms_heads(c, part[1], g->shared);
     p->v = onnx_ms_heads(c, part[2], g->shared);
     return p->q && p->k && p->v ? 0 : -1;
+}
+
+/* Returns whether keys or values of before can be followed by x. */
+static int onnx_ms_past_fits(const onnx_tensor *past, const onnx_tensor *x)
+{
+    return past->dim[0] == x->dim[0] && past->dim[1] == x->dim[1] && past->dim[3] == x->dim[3]
+           && past->type == x->type;
 }
 
 static int onnx_ms_run_group_query(onnx_call *c)
@@ -918,10 +899,7 @@ static int onnx_ms_run_group_query(onnx_call *c)
         return onnx_refuse_call(c, "total_sequence_length is less than the queries");
     failed = onnx_ms_group_heads(c, &g, &p);
     if (!failed && past_k
-        && (past_k->dim[0] != p.k->dim[0] || past_k->dim[1] != p.k->dim[1]
-            || past_k->dim[3] != p.k->dim[3] || past_k->type != p.k->type || !past_v
-            || past_v->dim[0] != p.v->dim[0] || past_v->dim[1] != p.v->dim[1]
-            || past_v->dim[3] != p.v->dim[3] || past_v->type != p.v->type
+        && (!onnx_ms_past_fits(past_k, p.k) || !past_v || !onnx_ms_past_fits(past_v, p.v)
             || past_v->dim[2] != past_k->dim[2]))
         failed = onnx_refuse_call(c, "past_key and past_value do not fit the keys") != 0;
     if (!failed) {
@@ -989,70 +967,28 @@ static int onnx_ms_quantized_sum(onnx_call *c, onnx_tensor *y, const onnx_tensor
     return onnx_ms_out(c, 0, q);
 }
 
-/* QLinearAdd and QLinearMul: a, its scale and zero point, b, ..., those of the result. */
+/* QLinearAdd and QLinearMul: a, its scale and zero point, b, ..., those of the result. The row has
+   the operator of ai.onnx. */
 static int onnx_ms_run_q_binary(onnx_call *c)
 {
-    onnx_tensor *a, *b;
+    onnx_tensor *a;
     if (!onnx_in_of(c, 0) || !onnx_in_of(c, 3))
         return onnx_refuse_call(c, "an input is missing");
     a = onnx_ms_real(c, c->in[0], onnx_in_of(c, 1), onnx_in_of(c, 2));
-    b = a ? onnx_ms_real(c, c->in[3], onnx_in_of(c, 4), onnx_in_of(c, 5)) : NULL;
-    if (b)
-        onnx_then(c, &a, onnx_is(&c->node->op, "QLinearAdd") ? "Add" : "Mul", b, NULL, NULL, 0);
-    if (!b) {
-        onnx_tensor_free(a);
-        return -1;
-    }
-    onnx_tensor_free(b);
+    onnx_ms_with(c, &a, (const char *)c->with,
+                 onnx_ms_real(c, c->in[3], onnx_in_of(c, 4), onnx_in_of(c, 5)));
     return onnx_ms_quantized_sum(c, a, onnx_in_of(c, 6), onnx_in_of(c, 7), c->in[0]->type);
 }
 
-/* An operator of ai.onnx of one real value, with the node's attributes: x, its scale and zero
-   point, those of the result. last: its channels come last. */
-static int onnx_ms_q_unary(onnx_call *c, const char *op, int last)
-{
-    const int64_t rank = onnx_in_of(c, 0) ? c->in[0]->rank : 0;
-    int64_t forth[ONNX_MOST_RANK], back[ONNX_MOST_RANK];
-    const onnx_tensor *in[1];
-    onnx_tensor *x, *y = NULL;
-    int64_t d;
-    x = onnx_ms_real(c, onnx_in_of(c, 0), onnx_in_of(c, 1), onnx_in_of(c, 2));
-    for (d = 2; d < rank; d++) {
-        forth[d] = d - 1;
-        back[d - 1] = d;
-    }
-    if (last && rank > 2) {
-        forth[0] = back[0] = 0;
-        forth[1] = rank - 1;
-        back[rank - 1] = 1;
-        onnx_ms_turn(c, &x, forth, (int)rank);
-    }
-    in[0] = x;
-    if (!x || onnx_apply(c, op, c->node->attribute, c->node->attributes, in, 1, &y, 1)) {
-        onnx_tensor_free(x);
-        return -1;
-    }
-    onnx_tensor_free(x);
-    if (last && rank > 2)
-        onnx_ms_turn(c, &y, back, (int)rank);
-    return onnx_ms_quantized(c, y, onnx_in_of(c, 3), onnx_in_of(c, 4), c->in[0]->type);
-}
-
+/* The operator of ai.onnx that the row has, of one real value: x, its scale and zero point, those
+   of the result. */
 static int onnx_ms_run_q_unary(onnx_call *c)
 {
-    static const char *const names[][2] = {
-        { "QLinearSigmoid", "Sigmoid" },
-        { "QLinearLeakyRelu", "LeakyRelu" },
-        { "QLinearAveragePool", "AveragePool" },
-        { "QLinearGlobalAveragePool", "GlobalAveragePool" },
-        { "QLinearSoftmax", "Softmax" },
-    };
-    size_t k;
-    for (k = 0; k < sizeof names / sizeof *names; k++) {
-        if (onnx_is(&c->node->op, names[k][0]))
-            return onnx_ms_q_unary(c, names[k][1], onnx_int(c, "channels_last", 0) != 0);
-    }
-    return -1;
+    onnx_tensor *x = onnx_ms_real(c, onnx_in_of(c, 0), onnx_in_of(c, 1), onnx_in_of(c, 2));
+    if (!x)
+        return -1;
+    onnx_ms_apply(c, &x, (const char *)c->with, onnx_int(c, "channels_last", 0) != 0);
+    return onnx_ms_quantized(c, x, onnx_in_of(c, 3), onnx_in_of(c, 4), c->in[0]->type);
 }
 
 /* Scale and zero point of the result, then each value with its own. */
@@ -1115,87 +1051,65 @@ static int onnx_ms_run_q_gemm(onnx_call *c)
                             : onnx_ms_out(c, 0, y);
 }
 
-/* The product of integers, times both scales, plus a bias; a and its zero point may be made here.
- */
-static int onnx_ms_scaled_product(onnx_call *c, onnx_tensor *y, const onnx_tensor *a_scale,
-                                  const onnx_tensor *b_scale, const onnx_tensor *bias)
+/* The product of integers less their zero points, which may be NULL. */
+static onnx_tensor *onnx_ms_integers(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b,
+                                     const onnx_tensor *a_zero, const onnx_tensor *b_zero)
+{
+    const onnx_tensor *in[4];
+    onnx_tensor *y;
+    in[0] = a;
+    in[1] = b;
+    in[2] = a_zero;
+    in[3] = b_zero;
+    return onnx_apply(c, "MatMulInteger", NULL, 0, in, 4, &y, 1) ? NULL : y;
+}
+
+/* *y, such a product, becomes a real number: times both scales, plus a bias, which may be NULL. */
+static void onnx_ms_scale(onnx_call *c, onnx_tensor **y, const onnx_tensor *a_scale,
+                          const onnx_tensor *b_scale, const onnx_tensor *bias)
 {
     onnx_attribute to = onnx_attribute_int("to", a_scale->type);
-    onnx_tensor *scale = onnx_ms_of(c, "Mul", a_scale, b_scale);
-    onnx_then(c, &y, "Cast", NULL, NULL, &to, 1);
-    if (scale)
-        onnx_then(c, &y, "Mul", scale, NULL, NULL, 0);
+    onnx_then(c, y, "Cast", NULL, NULL, &to, 1);
+    onnx_ms_with(c, y, "Mul", onnx_ms_of(c, "Mul", a_scale, b_scale));
     if (bias)
-        onnx_then(c, &y, "Add", bias, NULL, NULL, 0);
-    if (!scale) {
-        onnx_tensor_free(y);
-        return -1;
-    }
-    onnx_tensor_free(scale);
-    return onnx_ms_out(c, 0, y);
+        onnx_then(c, y, "Add", bias, NULL, NULL, 0);
 }
 
 /* A, B, their scales, their zero points, a bias. */
 static int onnx_ms_run_matmul_to_float(onnx_call *c)
 {
-    const onnx_tensor *in[4];
     onnx_tensor *y;
     if (onnx_need(c, 4))
         return -1;
-    in[0] = c->in[0];
-    in[1] = c->in[1];
-    in[2] = onnx_in_of(c, 4);
-    in[3] = onnx_in_of(c, 5);
-    if (onnx_apply(c, "MatMulInteger", NULL, 0, in, 4, &y, 1))
-        return -1;
-    return onnx_ms_scaled_product(c, y, c->in[2], c->in[3], onnx_in_of(c, 6));
+    y = onnx_ms_integers(c, c->in[0], c->in[1], onnx_in_of(c, 4), onnx_in_of(c, 5));
+    onnx_ms_scale(c, &y, c->in[2], c->in[3], onnx_in_of(c, 6));
+    return onnx_ms_out(c, 0, y);
 }
 
 /* A, which becomes uint8 here; B, its scale, its zero point, a bias. */
 static int onnx_ms_run_dynamic_matmul(onnx_call *c)
 {
-    const onnx_tensor *in[4];
     onnx_tensor *a[3], *y;
-    int failed;
-    if (onnx_need(c, 3))
+    int k;
+    if (onnx_need(c, 3) || onnx_apply(c, "DynamicQuantizeLinear", NULL, 0, c->in, 1, a, 3))
         return -1;
-    if (onnx_apply(c, "DynamicQuantizeLinear", NULL, 0, c->in, 1, a, 3))
-        return -1;
-    in[0] = a[0];
-    in[1] = c->in[1];
-    in[2] = a[2];
-    in[3] = onnx_in_of(c, 3);
-    failed = onnx_apply(c, "MatMulInteger", NULL, 0, in, 4, &y, 1)
-             || onnx_ms_scaled_product(c, y, a[1], c->in[2], onnx_in_of(c, 4));
-    onnx_tensor_free(a[0]);
-    onnx_tensor_free(a[1]);
-    onnx_tensor_free(a[2]);
-    return failed ? -1 : 0;
+    y = onnx_ms_integers(c, a[0], c->in[1], a[2], onnx_in_of(c, 3));
+    onnx_ms_scale(c, &y, a[1], c->in[2], onnx_in_of(c, 4));
+    for (k = 0; k < 3; k++)
+        onnx_tensor_free(a[k]);
+    return onnx_ms_out(c, 0, y);
 }
 
 /* Attention of 8 bits: input, weights, bias, their scales, mask, their zero points, past. */
 static int onnx_ms_run_q_attention(onnx_call *c)
 {
-    const onnx_tensor *in[4];
-    onnx_tensor *packed, *scale;
-    onnx_attribute to;
+    onnx_tensor *packed;
     if (onnx_need(c, 5))
         return -1;
     if (onnx_int(c, "do_rotary", 0))
         return onnx_refuse_call(c, "do_rotary is not supported");
-    in[0] = c->in[0];
-    in[1] = c->in[1];
-    in[2] = onnx_in_of(c, 6);
-    in[3] = onnx_in_of(c, 7);
-    if (onnx_apply(c, "MatMulInteger", NULL, 0, in, 4, &packed, 1))
-        return -1;
-    to = onnx_attribute_int("to", c->in[3]->type);
-    scale = onnx_ms_of(c, "Mul", c->in[3], c->in[4]);
-    onnx_then(c, &packed, "Cast", NULL, NULL, &to, 1);
-    if (scale)
-        onnx_then(c, &packed, "Mul", scale, NULL, NULL, 0);
-    onnx_then(c, &packed, "Add", c->in[2], NULL, NULL, 0);
-    onnx_tensor_free(scale);
+    packed = onnx_ms_integers(c, c->in[0], c->in[1], onnx_in_of(c, 6), onnx_in_of(c, 7));
+    onnx_ms_scale(c, &packed, c->in[3], c->in[4], c->in[2]);
     return onnx_ms_packed(c, packed, onnx_in_of(c, 5), onnx_in_of(c, 8), NULL);
 }
 
@@ -1255,19 +1169,18 @@ static int onnx_ms_run_matmul_bits(onnx_call *c)
 /* A new dimension of 1 at the axis that input 1 has. */
 static int onnx_ms_run_expand_dims(onnx_call *c)
 {
-    onnx_tensor *axes, *y;
+    onnx_tensor *x, *axes;
     const int64_t one = 1;
     if (onnx_need(c, 2))
         return -1;
     if (c->in[1]->count != 1)
         return onnx_refuse_call(c, "expected one axis");
     axes = onnx_tensor_make(c->run, ONNX_I64, 1, &one);
-    if (!axes)
-        return -1;
-    *(int64_t *)axes->data = onnx_tensor_whole(c->in[1], 0);
-    y = onnx_ms_of(c, "Unsqueeze", c->in[0], axes);
-    onnx_tensor_free(axes);
-    return onnx_ms_out(c, 0, y);
+    if (axes)
+        *(int64_t *)axes->data = onnx_tensor_whole(c->in[1], 0);
+    x = onnx_tensor_share(c->run, c->in[0]);
+    onnx_ms_with(c, &x, "Unsqueeze", axes);
+    return onnx_ms_out(c, 0, x);
 }
 
 /* An operator that ai.onnx has under the same name with the same meaning. */
@@ -1285,23 +1198,14 @@ static int onnx_ms_run_same(onnx_call *c)
 /* MaxPool of channels that come last. */
 static int onnx_ms_run_nhwc_max_pool(onnx_call *c)
 {
-    int64_t forth[4] = { 0, 3, 1, 2 }, back[4] = { 0, 2, 3, 1 };
-    const onnx_tensor *in[1];
-    onnx_tensor *x, *y;
-    int failed;
+    onnx_tensor *x;
     if (onnx_need(c, 1))
         return -1;
     if (c->in[0]->rank != 4)
         return onnx_refuse_call(c, "expected 4 dimensions");
     x = onnx_tensor_share(c->run, c->in[0]);
-    onnx_ms_turn(c, &x, forth, 4);
-    in[0] = x;
-    failed = !x || onnx_apply(c, "MaxPool", c->node->attribute, c->node->attributes, in, 1, &y, 1);
-    onnx_tensor_free(x);
-    if (failed)
-        return -1;
-    onnx_ms_turn(c, &y, back, 4);
-    return onnx_ms_out(c, 0, y);
+    onnx_ms_apply(c, &x, "MaxPool", 1);
+    return onnx_ms_out(c, 0, x);
 }
 
 /* ---- [8] TABLE ---- */
@@ -1310,18 +1214,18 @@ static int onnx_ms_run_nhwc_max_pool(onnx_call *c)
 const onnx_operator onnx_microsoft_operators[] = {
     { "Attention",                         1, onnx_ms_run_attention,       NULL },
     { "BiasAdd",                           1, onnx_ms_run_bias_add,        NULL },
-    { "BiasGelu",                          1, onnx_ms_run_gelu,            NULL },
+    { "BiasGelu",                          1, onnx_ms_run_gelu,            "none" },
     { "BiasSplitGelu",                     1, onnx_ms_run_bias_split_gelu, NULL },
     { "DequantizeLinear",                  1, onnx_ms_run_same,            NULL },
     { "DynamicQuantizeMatMul",             1, onnx_ms_run_dynamic_matmul,  NULL },
     { "EmbedLayerNormalization",           1, onnx_ms_run_embed,           NULL },
     { "ExpandDims",                        1, onnx_ms_run_expand_dims,     NULL },
-    { "FastGelu",                          1, onnx_ms_run_gelu,            NULL },
+    { "FastGelu",                          1, onnx_ms_run_gelu,            "tanh" },
     { "FusedConv",                         1, onnx_ms_run_conv,            NULL },
     { "FusedGemm",                         1, onnx_ms_run_gemm,            NULL },
     { "FusedMatMul",                       1, onnx_ms_run_matmul,          NULL },
     { "GatherND",                          1, onnx_ms_run_same,            NULL },
-    { "Gelu",                              1, onnx_ms_run_gelu,            NULL },
+    { "Gelu",                              1, onnx_ms_run_gelu,            "none" },
     { "GroupQueryAttention",               1, onnx_ms_run_group_query,     NULL },
     { "MatMulIntegerToFloat",              1, onnx_ms_run_matmul_to_float, NULL },
     { "MatMulNBits",                       1, onnx_ms_run_matmul_bits,     NULL },
@@ -1329,14 +1233,14 @@ const onnx_operator onnx_microsoft_operators[] = {
     { "NhwcMaxPool",                       1, onnx_ms_run_nhwc_max_pool,   NULL },
     { "QAttention",                        1, onnx_ms_run_q_attention,     NULL },
     { "QGemm",                             1, onnx_ms_run_q_gemm,          NULL },
-    { "QLinearAdd",                        1, onnx_ms_run_q_binary,        NULL },
-    { "QLinearAveragePool",                1, onnx_ms_run_q_unary,         NULL },
+    { "QLinearAdd",                        1, onnx_ms_run_q_binary,        "Add" },
+    { "QLinearAveragePool",                1, onnx_ms_run_q_unary,         "AveragePool" },
     { "QLinearConcat",                     1, onnx_ms_run_q_concat,        NULL },
-    { "QLinearGlobalAveragePool",          1, onnx_ms_run_q_unary,         NULL },
-    { "QLinearLeakyRelu",                  1, onnx_ms_run_q_unary,         NULL },
-    { "QLinearMul",                        1, onnx_ms_run_q_binary,        NULL },
-    { "QLinearSigmoid",                    1, onnx_ms_run_q_unary,         NULL },
-    { "QLinearSoftmax",                    1, onnx_ms_run_q_unary,         NULL },
+    { "QLinearGlobalAveragePool",          1, onnx_ms_run_q_unary,         "GlobalAveragePool" },
+    { "QLinearLeakyRelu",                  1, onnx_ms_run_q_unary,         "LeakyRelu" },
+    { "QLinearMul",                        1, onnx_ms_run_q_binary,        "Mul" },
+    { "QLinearSigmoid",                    1, onnx_ms_run_q_unary,         "Sigmoid" },
+    { "QLinearSoftmax",                    1, onnx_ms_run_q_unary,         "Softmax" },
     { "QuantizeLinear",                    1, onnx_ms_run_same,            NULL },
     { "QuickGelu",                         1, onnx_ms_run_quick_gelu,      NULL },
     { "Range",                             1, onnx_ms_run_same,            NULL },
