@@ -864,7 +864,6 @@ static int onnx_grid_read(onnx_call *c, onnx_grid *p)
 
 int onnx_grid_begin(onnx_call *c, onnx_grid *p)
 {
-    int d;
     memset(p, 0, sizeof *p);
     if (onnx_need(c, 2) || onnx_grid_read(c, p))
         return -1;
@@ -874,12 +873,9 @@ int onnx_grid_begin(onnx_call *c, onnx_grid *p)
         return onnx_refuse_call(c, "a grid of this shape does not fit the image");
     p->images = (size_t)c->in[0]->dim[0];
     p->channels = (size_t)c->in[0]->dim[1];
-    p->pixels = p->points = 1;
-    for (d = 0; d < p->dims; d++) {
-        p->size[d] = c->in[0]->dim[2 + d];
-        p->points *= (size_t)c->in[1]->dim[1 + d];
-        p->pixels *= (size_t)p->size[d];
-    }
+    p->pixels = onnx_extent(c->in[0], 2, p->dims + 2);
+    p->points = onnx_extent(c->in[1], 1, p->dims + 1);
+    memcpy(p->size, c->in[0]->dim + 2, (size_t)p->dims * sizeof *p->size);
     return 0;
 }
 
