@@ -11,7 +11,7 @@
    MAP
        [1] PROTOBUF     the fields of a message
        [2] MEMORY       blocks that live as long as the graph; the first error
-       [3] NAMES        the table of values; scopes
+       [3] NAMES        the table of values; scopes; tables of other names
        [4] TYPES        their sizes and names
        [5] CONSTANTS    TensorProto
        [6] DECLARED     ValueInfoProto
@@ -164,20 +164,11 @@ static int64_t onnx_elements(onnx_fields r, size_t width)
     return more ? -1 : n;
 }
 
-/* Returns an empty text, which is a name that is left out. */
-static deploy_span onnx_no_name(void)
-{
-    deploy_span s;
-    s.p = (const unsigned char *)"";
-    s.n = 0;
-    return s;
-}
-
 /* Returns the text of a field of a message, which is empty if there is none. */
 static deploy_span onnx_text_of(deploy_span proto, int field)
 {
     onnx_fields r = onnx_fields_of(proto);
-    deploy_span text = onnx_no_name();
+    deploy_span text = onnx_text("");
     while (onnx_next(&r)) {
         if (onnx_field_is(&r, field, 2))
             text = r.in;
@@ -406,6 +397,62 @@ static void onnx_count_reader(onnx_opening *o, int value, int level)
     onnx_value *v = o->g->value + value;
     v->readers++;
     v->last_reader = o->level[level].node;
+}
+
+/* A table of names that are no values of a graph, each with a number. */
+typedef struct {
+    deploy_span name;
+    int number;
+} onnx_named;
+
+typedef struct {
+    onnx_named *slot;
+    size_t slots, count; /* slots: a power of two */
+} onnx_names;
+
+/* Returns the place of a name in the table, which is not empty, or the free place where it belongs.
+ */
+static onnx_named *onnx_name_place(const onnx_names *names, const deploy_span *name)
+{
+    size_t at = onnx_hash(name, 0) & (names->slots - 1);
+    while (names->slot[at].name.n && !onnx_same(&names->slot[at].name, name))
+        at = (at + 1) & (names->slots - 1);
+    return names->slot + at;
+}
+
+/* Adds a name, unless it is there already. Returns 0 or -1. */
+static int onnx_add_name(onnx_names *names, const deploy_span *name, int number)
+{
+    onnx_names longer = { NULL, 0, 0 };
+    onnx_named *place;
+    size_t i;
+    if (2 * (names->count + 1) > names->slots) {
+        longer.slots = names->slots ? 2 * names->slots : 1024;
+        longer.count = names->count;
+        longer.slot = (onnx_named *)deploy_room(longer.slots, sizeof *longer.slot);
+        if (!longer.slot)
+            return -1;
+        for (i = 0; i < names->slots; i++) {
+            if (names->slot[i].name.n)
+                *onnx_name_place(&longer, &names->slot[i].name) = names->slot[i];
+        }
+        free(names->slot);
+        *names = longer;
+    }
+    place = onnx_name_place(names, name);
+    if (name->n && !place->name.n) {
+        place->name = *name;
+        place->number = number;
+        names->count++;
+    }
+    return 0;
+}
+
+/* Returns the number of a name, or -1. */
+static int onnx_number_of(const onnx_names *names, const deploy_span *name)
+{
+    const onnx_named *place = names->slots ? onnx_name_place(names, name) : NULL;
+    return place && place->name.n ? place->number : -1;
 }
 
 /* ---- [4] TYPES ---- */
@@ -1096,13 +1143,10 @@ static int onnx_read_initializers(onnx_opening *o, onnx_subgraph *s)
 
 /* The nodes of a graph as the file has them, and the order in which they can be evaluated. */
 typedef struct {
-    deploy_span *proto;  /* by place in the file */
-    int *order;          /* places, sorted */
-    int *slot;           /* a table of the outputs' names: an output plus 1, or 0 */
-    size_t slots;        /* a power of two */
-    deploy_span *output; /* names */
-    int *maker;          /* by output: the place of its node */
-    int nodes, outputs;
+    deploy_span *proto; /* by place in the file */
+    int *order;         /* places, sorted */
+    onnx_names makers;  /* the places of the nodes that make the values of these names */
+    int nodes;
     int *need,
         *first; /* by place: the places that it needs, need[first[i]] to need[first[i + 1]] */
     size_t needs, space;
@@ -1114,9 +1158,7 @@ static void onnx_end_order(onnx_order *s)
 {
     free(s->proto);
     free(s->order);
-    free(s->slot);
-    free(s->output);
-    free(s->maker);
+    free(s->makers.slot);
     free(s->need);
     free(s->first);
     free(s->stack);
@@ -1124,56 +1166,27 @@ static void onnx_end_order(onnx_order *s)
     free(s->state);
 }
 
-/* Returns the place of the node that makes a value of this name, or -1. */
-static int onnx_order_maker(const onnx_order *s, const deploy_span *name, size_t *slot)
-{
-    size_t at = onnx_hash(name, 0) & (s->slots - 1);
-    while (s->slot[at] && !onnx_same(s->output + s->slot[at] - 1, name))
-        at = (at + 1) & (s->slots - 1);
-    *slot = at;
-    return s->slot[at] ? s->maker[s->slot[at] - 1] : -1;
-}
-
-/* Lists the nodes of a graph and the names of their outputs. Returns 0 or -1. */
+/* Lists the nodes of a graph and the names of their outputs. Of two values of one name the first
+   counts; the second is refused when it is read. Returns 0 or -1. */
 static int onnx_order_outputs(onnx_opening *o, onnx_order *s, const onnx_subgraph *graph, int field)
 {
     onnx_fields r = onnx_fields_of(graph->proto);
-    size_t space = 0, proto_space = 0, slot;
+    size_t space = 0;
     while (onnx_next(&r)) {
         onnx_fields node = onnx_fields_of(r.in);
         void *longer;
         if (!onnx_field_is(&r, field, 2))
             continue;
-        longer = onnx_longer(s->proto, (size_t)s->nodes, &proto_space, sizeof *s->proto);
+        longer = onnx_longer(s->proto, (size_t)s->nodes, &space, sizeof *s->proto);
         if (!longer)
             return onnx_no_memory(o);
         s->proto = (deploy_span *)longer;
         s->proto[s->nodes] = r.in;
         while (onnx_next(&node)) {
-            size_t same = space;
-            if (!onnx_field_is(&node, 2, 2) || !node.in.n)
-                continue;
-            longer = onnx_longer(s->output, (size_t)s->outputs, &same, sizeof *s->output);
-            if (longer)
-                s->output = (deploy_span *)longer;
-            longer = longer ? onnx_longer(s->maker, (size_t)s->outputs, &space, sizeof(int)) : NULL;
-            if (!longer)
+            if (onnx_field_is(&node, 2, 2) && onnx_add_name(&s->makers, &node.in, s->nodes))
                 return onnx_no_memory(o);
-            s->maker = (int *)longer;
-            s->output[s->outputs] = node.in;
-            s->maker[s->outputs++] = s->nodes;
         }
         s->nodes++;
-    }
-    for (s->slots = 16; s->slots < 2 * (size_t)s->outputs + 2;)
-        s->slots *= 2;
-    s->slot = (int *)deploy_room(s->slots, sizeof(int));
-    if (!s->slot)
-        return onnx_no_memory(o);
-    for (space = 0; space < (size_t)s->outputs; space++) {
-        /* of two values of one name the first counts; the second is refused when it is read */
-        if (onnx_order_maker(s, s->output + space, &slot) < 0)
-            s->slot[slot] = (int)space + 1;
     }
     return 0;
 }
@@ -1181,8 +1194,7 @@ static int onnx_order_outputs(onnx_opening *o, onnx_order *s, const onnx_subgrap
 /* Adds what a name needs. Returns 0 or -1. */
 static int onnx_order_need(onnx_opening *o, onnx_order *s, const deploy_span *name)
 {
-    size_t slot;
-    const int place = name->n ? onnx_order_maker(s, name, &slot) : -1;
+    const int place = onnx_number_of(&s->makers, name);
     int *longer;
     if (place < 0)
         return 0;
@@ -1703,10 +1715,8 @@ void onnx_graph_close(onnx_graph *g)
 int onnx_graph_find(const onnx_graph *g, const char *name)
 {
     const onnx_memory *memory = (const onnx_memory *)g->memory;
-    deploy_span span;
+    const deploy_span span = onnx_text(name);
     size_t slot;
-    span.p = (const unsigned char *)name;
-    span.n = strlen(name);
     return memory->slots ? onnx_lookup(g, memory, &span, 0, &slot) : -1;
 }
 
@@ -1723,9 +1733,7 @@ static const onnx_attribute *onnx_named_attribute(const onnx_attribute *list, in
 
 const onnx_attribute *onnx_graph_attribute(const onnx_node *n, const char *name)
 {
-    deploy_span text;
-    text.p = (const unsigned char *)name;
-    text.n = strlen(name);
+    const deploy_span text = onnx_text(name);
     return onnx_named_attribute(n->attribute, n->attributes, &text);
 }
 
@@ -1817,6 +1825,14 @@ double onnx_graph_float(const onnx_node *n, const char *name, double otherwise)
     return a->kind == ONNX_ATTR_FLOAT ? (double)a->f : 0;
 }
 
+deploy_span onnx_text(const char *text)
+{
+    deploy_span s;
+    s.p = (const unsigned char *)text;
+    s.n = strlen(text);
+    return s;
+}
+
 int onnx_is(const deploy_span *text, const char *name)
 {
     return text->n == strlen(name) && (!text->n || !memcmp(text->p, name, text->n));
@@ -1838,15 +1854,21 @@ static void onnx_store(unsigned char *to, size_t bytes, uint64_t x)
     }
 }
 
+/* Returns whether the machine has the order of the file. */
+static int onnx_is_little_endian(void)
+{
+    const uint16_t one = 1;
+    unsigned char low;
+    memcpy(&low, &one, 1);
+    return low;
+}
+
 /* Copies little-endian numbers of `bytes` bytes to the machine's order. */
 static void onnx_copy_numbers(unsigned char *to, const unsigned char *from, size_t count,
                               size_t bytes)
 {
-    const uint16_t one = 1;
-    unsigned char low;
     size_t i;
-    memcpy(&low, &one, 1);
-    if (low) {
+    if (onnx_is_little_endian()) {
         memcpy(to, from, count * bytes);
         return;
     }
@@ -1859,25 +1881,15 @@ static int onnx_in_range(int type, uint64_t x)
 {
     const int64_t whole = (int32_t)(uint32_t)x;
     switch (type) {
-    case ONNX_F8_E4M3FN:
-    case ONNX_F8_E4M3FNUZ:
-    case ONNX_F8_E5M2:
-    case ONNX_F8_E5M2FNUZ:
-    case ONNX_F8_E8M0:
-    case ONNX_U4:
-    case ONNX_I4:
-    case ONNX_F4_E2M1:
-    case ONNX_U2:
-    case ONNX_I2:
-    case ONNX_U8: return whole >= 0 && whole <= 255;
+    case ONNX_BOOL: return 1;
     case ONNX_I8: return whole >= -128 && whole <= 127;
-    case ONNX_U16:
-    case ONNX_F16:
-    case ONNX_BF16: return whole >= 0 && whole <= 65535;
     case ONNX_I16: return whole >= -32768 && whole <= 32767;
     case ONNX_U32: return x <= 0xFFFFFFFFu;
-    default: return 1;
+    default: break;
     }
+    if (onnx_type_bytes(type) == 1)
+        return whole >= 0 && whole <= 255;
+    return onnx_type_bytes(type) != 2 || (whole >= 0 && whole <= 65535);
 }
 
 /* Copies the elements of the typed field. Returns 0, or -1 if one is out of its range. */
@@ -1990,27 +2002,13 @@ static void onnx_append_message(onnx_bytes *b, int field, onnx_bytes *inner)
     free(inner->to.p);
 }
 
-/* Appends a float as it is in the file. */
-static void onnx_append_float(onnx_bytes *b, float x)
-{
-    unsigned char byte[4];
-    uint32_t u;
-    int k;
-    memcpy(&u, &x, 4);
-    for (k = 0; k < 4; k++)
-        byte[k] = (unsigned char)(u >> (8 * k));
-    onnx_append(b, byte, 4);
-}
-
 /* Appends elements in the order of the file: little-endian. */
 static void onnx_append_elements(onnx_bytes *b, const void *data, size_t count, size_t bytes)
 {
-    const uint16_t one = 1;
     const unsigned char *p = (const unsigned char *)data;
-    unsigned char low, element[8];
+    unsigned char element[8];
     size_t i, k;
-    memcpy(&low, &one, 1);
-    if (low) {
+    if (onnx_is_little_endian()) {
         onnx_append(b, data, count * bytes);
         return;
     }
@@ -2062,12 +2060,6 @@ typedef struct {
     unsigned char *bytes;
     size_t n;
 } onnx_change;
-
-/* A set of names. */
-typedef struct {
-    deploy_span *slot;
-    size_t slots, count;
-} onnx_names;
 
 struct onnx_edit {
     const onnx_graph *g;
@@ -2267,7 +2259,7 @@ static void onnx_append_list(onnx_bytes *b, const onnx_new_attribute *a)
             onnx_append_number(b, 8, (uint64_t)a->ints[k]);
         } else {
             onnx_append_varint(b, 7 << 3 | 5);
-            onnx_append_float(b, a->floats[k]);
+            onnx_append_elements(b, a->floats + k, 1, sizeof(float));
         }
     }
     onnx_append_number(b, 20, a->ints ? ONNX_ATTR_INTS : ONNX_ATTR_FLOATS);
@@ -2288,7 +2280,7 @@ static void onnx_append_attribute(onnx_bytes *b, const onnx_new_attribute *a)
         onnx_append_number(&inner, 20, ONNX_ATTR_INT);
     } else {
         onnx_append_varint(&inner, 2 << 3 | 5);
-        onnx_append_float(&inner, a->floats[0]);
+        onnx_append_elements(&inner, a->floats, 1, sizeof(float));
         onnx_append_number(&inner, 20, ONNX_ATTR_FLOAT);
     }
     onnx_append_message(b, 5, &inner);
@@ -2322,46 +2314,13 @@ int onnx_edit_remove(onnx_edit *e, int node)
 
 /* ---- [14] NEW NAMES ---- */
 
-/* Returns the place of a name in the set, or the empty place where it belongs. */
-static size_t onnx_name_place(const onnx_names *names, const deploy_span *name)
-{
-    size_t at = onnx_hash(name, 0) & (names->slots - 1);
-    while (names->slot[at].n && !onnx_same(names->slot + at, name))
-        at = (at + 1) & (names->slots - 1);
-    return at;
-}
-
-/* Adds a name to the set. Returns 0 or -1. */
-static int onnx_add_name(onnx_names *names, const deploy_span *name)
-{
-    onnx_names longer = { NULL, 0, 0 };
-    size_t i, at;
-    if (2 * (names->count + 1) > names->slots) {
-        longer.slots = names->slots ? 2 * names->slots : 1024;
-        longer.slot = (deploy_span *)deploy_room(longer.slots, sizeof *longer.slot);
-        if (!longer.slot)
-            return -1;
-        for (i = 0; i < names->slots; i++) {
-            if (names->slot[i].n)
-                longer.slot[onnx_name_place(&longer, names->slot + i)] = names->slot[i];
-        }
-        free(names->slot);
-        names->slot = longer.slot;
-        names->slots = longer.slots;
-    }
-    at = onnx_name_place(names, name);
-    names->count += !names->slot[at].n && name->n;
-    names->slot[at] = *name;
-    return 0;
-}
-
 /* Adds the names of the nodes of a graph and its subgraphs. Returns 0 or -1. */
 static int onnx_add_node_names(onnx_names *names, const onnx_subgraph *s)
 {
     int i, k;
     for (i = 0; i < s->nodes; i++) {
         const onnx_node *n = s->node + i;
-        if (n->name.n && onnx_add_name(names, &n->name))
+        if (onnx_add_name(names, &n->name, 0))
             return -1;
         for (k = 0; k < n->attributes; k++) {
             if (n->attribute[k].graph && onnx_add_node_names(names, n->attribute[k].graph))
@@ -2378,7 +2337,7 @@ static int onnx_collect_names(onnx_edit *e)
     if (e->names.slots)
         return 0;
     for (v = 0; v < e->g->values; v++) {
-        if (onnx_add_name(&e->names, &e->g->value[v].name))
+        if (onnx_add_name(&e->names, &e->g->value[v].name, 0))
             return -1;
     }
     return onnx_add_node_names(&e->names, &e->g->top);
@@ -2399,9 +2358,8 @@ static int onnx_hand_out(onnx_edit *e, const char *name)
         return -1;
     memcpy(copy, name, n);
     e->handed_out[e->handed++] = copy;
-    span.p = (const unsigned char *)copy;
-    span.n = n;
-    return onnx_add_name(&e->names, &span);
+    span = onnx_text(copy);
+    return onnx_add_name(&e->names, &span, 0);
 }
 
 int onnx_edit_name(onnx_edit *e, const char *stem, char *name, size_t bytes)
@@ -2414,14 +2372,8 @@ int onnx_edit_name(onnx_edit *e, const char *stem, char *name, size_t bytes)
     deploy_text(part, bytes - 24 < sizeof part ? bytes - 24 : sizeof part, "%s",
                 *stem ? stem : "value");
     deploy_text(name, bytes, "%s", part);
-    span.p = (const unsigned char *)name;
-    span.n = strlen(name);
-    while (!e->names.slots || e->names.slot[onnx_name_place(&e->names, &span)].n) {
-        if (!e->names.slots)
-            break;
+    for (span = onnx_text(name); onnx_number_of(&e->names, &span) >= 0; span = onnx_text(name))
         deploy_text(name, bytes, "%s_%z", part, ++e->serial);
-        span.n = strlen(name);
-    }
     return onnx_hand_out(e, name);
 }
 
@@ -2487,16 +2439,27 @@ static const onnx_change *onnx_change_at(const onnx_sink *s, int kind, int place
     return found->kind == kind && found->place == place && found->k == k ? found : NULL;
 }
 
-/* Writes the bytes of all changes of this kind at this place, in the order of the calls. */
-static void onnx_emit_changes(onnx_sink *s, int kind, int place)
+/* Returns whether the change at a position of the sorted list is of this kind at this place. */
+static int onnx_is_at(const onnx_sink *s, size_t at, int kind, int place)
+{
+    return at < s->e->changes && s->sorted[at].kind == kind && s->sorted[at].place == place;
+}
+
+/* Returns the position of the first change of this kind at this place or behind it. */
+static size_t onnx_first_at(const onnx_sink *s, int kind, int place)
 {
     onnx_change key;
-    size_t at;
     memset(&key, 0, sizeof key);
     key.kind = kind;
     key.place = place;
-    for (at = onnx_first_change(s, &key);
-         at < s->e->changes && s->sorted[at].kind == kind && s->sorted[at].place == place; at++)
+    return onnx_first_change(s, &key);
+}
+
+/* Writes the bytes of all changes of this kind at this place, in the order of the calls. */
+static void onnx_emit_changes(onnx_sink *s, int kind, int place)
+{
+    size_t at;
+    for (at = onnx_first_at(s, kind, place); onnx_is_at(s, at, kind, place); at++)
         onnx_emit(s, s->sorted[at].bytes, s->sorted[at].n);
 }
 
@@ -2516,6 +2479,16 @@ static void onnx_emit_head(onnx_sink *s, const onnx_fields *r, size_t n)
     onnx_varint(&number, &key);
     onnx_emit(s, r->start, (size_t)(number.p - r->start));
     onnx_emit(s, code, deploy_varint(code, n));
+}
+
+/* Writes a field that is a text, bytes or a message. */
+static void onnx_emit_field(onnx_sink *s, int field, const void *data, size_t n)
+{
+    unsigned char code[20];
+    size_t head = deploy_varint(code, (uint64_t)field << 3 | 2);
+    head += deploy_varint(code + head, n);
+    onnx_emit(s, code, head);
+    onnx_emit(s, (const unsigned char *)data, n);
 }
 
 typedef void onnx_emit_message(onnx_sink *s, deploy_span proto, int place);
@@ -2551,7 +2524,6 @@ static void onnx_emit_tensor(onnx_sink *s, deploy_span proto, const onnx_change 
 {
     onnx_fields r = onnx_fields_of(proto);
     const unsigned char *done = proto.p;
-    unsigned char code[16];
     int written = 0;
     while (onnx_next(&r)) {
         const int raw = onnx_field_is(&r, 9, 2);
@@ -2563,20 +2535,14 @@ static void onnx_emit_tensor(onnx_sink *s, deploy_span proto, const onnx_change 
         if (!data || written)
             continue;
         written = 1;
-        if (raw) {
+        if (raw)
             onnx_emit_replaced(s, &r, c);
-        } else {
-            onnx_emit(s, code, deploy_varint(code, 9 << 3 | 2));
-            onnx_emit(s, code, deploy_varint(code, c->n));
-            onnx_emit(s, c->bytes, c->n);
-        }
+        else
+            onnx_emit_field(s, 9, c->bytes, c->n);
     }
     onnx_emit(s, done, (size_t)(proto.p + proto.n - done));
-    if (!written && c->n) {
-        onnx_emit(s, code, deploy_varint(code, 9 << 3 | 2));
-        onnx_emit(s, code, deploy_varint(code, c->n));
-        onnx_emit(s, c->bytes, c->n);
-    }
+    if (!written && c->n)
+        onnx_emit_field(s, 9, c->bytes, c->n);
 }
 
 static void onnx_emit_initializer(onnx_sink *s, deploy_span proto, int place)
@@ -2617,20 +2583,12 @@ static int onnx_holds_tensor(const onnx_sink *s, const onnx_fields *r, int place
    field may be continued. */
 static void onnx_emit_more_inputs(onnx_sink *s, int place, int have)
 {
-    static const unsigned char left_out[2] = { 1 << 3 | 2, 0 };
     int k, last = have - 1;
     for (k = have; k < have + ONNX_MORE_INPUTS; k++)
         last = onnx_change_at(s, ONNX_NEW_INPUT, place, k) ? k : last;
     for (k = have; k <= last; k++) {
         const onnx_change *c = onnx_change_at(s, ONNX_NEW_INPUT, place, k);
-        unsigned char size[10];
-        if (!c) {
-            onnx_emit(s, left_out, sizeof left_out);
-            continue;
-        }
-        onnx_emit(s, left_out, 1);
-        onnx_emit(s, size, deploy_varint(size, c->n));
-        onnx_emit(s, c->bytes, c->n);
+        onnx_emit_field(s, 1, c ? c->bytes : NULL, c ? c->n : 0);
     }
 }
 
@@ -2661,17 +2619,9 @@ static void onnx_emit_node(onnx_sink *s, deploy_span proto, int place)
 /* Returns whether a node has another tensor, or another name at an input or output. */
 static int onnx_node_is_changed(const onnx_sink *s, int place)
 {
-    onnx_change key;
-    size_t at;
     int kind;
-    if (onnx_change_at(s, ONNX_NEW_NODE_DATA, place, 0))
-        return 1;
-    for (kind = ONNX_NEW_INPUT; kind <= ONNX_NEW_OUTPUT; kind++) {
-        memset(&key, 0, sizeof key);
-        key.kind = kind;
-        key.place = place;
-        at = onnx_first_change(s, &key);
-        if (at < s->e->changes && s->sorted[at].kind == kind && s->sorted[at].place == place)
+    for (kind = ONNX_NEW_NODE_DATA; kind <= ONNX_NEW_OUTPUT; kind++) {
+        if (onnx_is_at(s, onnx_first_at(s, kind, place), kind, place))
             return 1;
     }
     return 0;
@@ -2853,7 +2803,7 @@ typedef struct {
 static deploy_span onnx_inlined_name(const onnx_inliner *w, int value)
 {
     if (value < 0)
-        return onnx_no_name();
+        return onnx_text("");
     return w->name[value].p ? w->name[value] : w->g->value[value].name;
 }
 
@@ -2862,7 +2812,7 @@ static deploy_span onnx_new_name(onnx_inliner *w, const onnx_function_call *in,
                                  const deploy_span *old)
 {
     char stem[128], name[160];
-    deploy_span s = onnx_no_name();
+    deploy_span s = onnx_text("");
     if (in->node->name.n)
         deploy_text(stem, sizeof stem, "%t/%t", &in->node->name, old);
     else
@@ -2974,14 +2924,23 @@ static void onnx_put_node(onnx_inliner *w, const onnx_function_call *in, const o
     onnx_append_message(b, 1, &inner);
 }
 
-/* Writes a node that copies a value. */
-static void onnx_put_copy(onnx_bytes *b, deploy_span from, deploy_span to)
+/* Writes nodes that copy the outputs inside of what is put in place of a node to the node's
+   outputs, where these have other names. */
+static void onnx_put_copies(const onnx_inliner *w, const onnx_node *n, const int *output,
+                            onnx_bytes *b)
 {
-    onnx_bytes node = { { NULL, 0, 0 }, 0 };
-    onnx_put_span(&node, 1, from);
-    onnx_put_span(&node, 2, to);
-    onnx_append_text(&node, 4, "Identity");
-    onnx_append_message(b, 1, &node);
+    int k;
+    for (k = 0; k < n->outputs; k++) {
+        const deploy_span from = onnx_inlined_name(w, output[k]);
+        const deploy_span to = onnx_inlined_name(w, n->output[k]);
+        onnx_bytes node = { { NULL, 0, 0 }, 0 };
+        if (!to.n || onnx_same(&from, &to))
+            continue;
+        onnx_put_span(&node, 1, from);
+        onnx_put_span(&node, 2, to);
+        onnx_append_text(&node, 4, "Identity");
+        onnx_append_message(b, 1, &node);
+    }
 }
 
 static void onnx_put_call(onnx_inliner *w, const onnx_function_call *outer, const onnx_node *n,
@@ -3022,15 +2981,10 @@ static void onnx_put_call(onnx_inliner *w, const onnx_function_call *outer, cons
     }
     for (k = 0; k < f->inputs; k++)
         w->name[f->body.input[k]] =
-            k < n->inputs ? onnx_inlined_name(w, n->input[k]) : onnx_no_name();
+            k < n->inputs ? onnx_inlined_name(w, n->input[k]) : onnx_text("");
     for (i = 0; i < f->body.nodes; i++)
         onnx_put_node_or_call(w, &in, f->body.node + i, b);
-    for (k = 0; k < n->outputs; k++) {
-        const deploy_span from = onnx_inlined_name(w, f->body.output[k]);
-        const deploy_span to = onnx_inlined_name(w, n->output[k]);
-        if (to.n && !onnx_same(&from, &to))
-            onnx_put_copy(b, from, to);
-    }
+    onnx_put_copies(w, n, f->body.output, b);
 }
 
 /* Returns a value of a subgraph by the name that the field holds, or -1. */
@@ -3122,12 +3076,7 @@ static void onnx_put_branch(onnx_inliner *w, const onnx_node *n, int then, onnx_
     }
     for (i = 0; i < s->nodes; i++)
         onnx_put_node_or_call(w, &in, s->node + i, b);
-    for (k = 0; k < n->outputs; k++) {
-        const deploy_span from = onnx_inlined_name(w, s->output[k]);
-        const deploy_span to = onnx_inlined_name(w, n->output[k]);
-        if (to.n && !onnx_same(&from, &to))
-            onnx_put_copy(b, from, to);
-    }
+    onnx_put_copies(w, n, s->output, b);
 }
 
 /* Returns whether a ModelProto declares the opset of a domain. */

@@ -240,6 +240,8 @@ const onnx_attribute *onnx_graph_attribute(const onnx_node *n, const char *name)
 int64_t onnx_graph_int(const onnx_node *n, const char *name, int64_t otherwise);
 double onnx_graph_float(const onnx_node *n, const char *name, double otherwise);
 
+/* Returns a C string as a text with its length. */
+deploy_span onnx_text(const char *text);
 /* Returns whether a text that may lack a final 0 is this C string. */
 int onnx_is(const deploy_span *text, const char *name);
 

@@ -1332,19 +1332,11 @@ static int onnx_run_call(onnx_call *c)
     return 0;
 }
 
-static deploy_span onnx_run_text(const char *text)
-{
-    deploy_span s;
-    s.p = (const unsigned char *)text;
-    s.n = strlen(text);
-    return s;
-}
-
 static onnx_attribute onnx_run_attribute(const char *name, int kind)
 {
     onnx_attribute a;
     memset(&a, 0, sizeof a);
-    a.name = onnx_run_text(name);
+    a.name = onnx_text(name);
     a.kind = kind;
     return a;
 }
@@ -1366,7 +1358,7 @@ onnx_attribute onnx_attribute_float(const char *name, float f)
 onnx_attribute onnx_attribute_text(const char *name, const char *text)
 {
     onnx_attribute a = onnx_run_attribute(name, ONNX_ATTR_TEXT);
-    a.text = onnx_run_text(text);
+    a.text = onnx_text(text);
     return a;
 }
 
@@ -1387,7 +1379,7 @@ int onnx_apply(onnx_call *c, const char *op, onnx_attribute *attribute, int attr
     onnx_call part;
     int k;
     memset(&node, 0, sizeof node);
-    node.op = onnx_run_text(op);
+    node.op = onnx_text(op);
     node.attribute = attribute;
     node.attributes = attributes;
     node.inputs = inputs;
