@@ -8,7 +8,7 @@
     make -C tests mutate FROM=passes CONTINUE=1 AGAIN=1   the same, and runs the tests again on what has survived
     make -C tests mutate FROM=passes SECONDS=500          begins no mutant after so many seconds
     make -C tests mutate FROM=passes TESTS='whiten gates'   by the tests whose names contain one of these, alone, on all mutants of
-                                             their files and without the sanitizer; AGAIN=1 without TESTS has the others judge the rest
+                                             their files, with the sanitizer if TESTS names it; AGAIN=1 without TESTS has the others judge the rest
     make -C tests mutate FROM=passes LIST=1               lists the mutants and runs nothing
 
 What a mutant is, and how many of them are compiled into one file of which the environment chooses one at run time, is described in
@@ -78,10 +78,10 @@ INT8 = stages("reluize/test_reluize_int8.sh", ["graphs", "equal", "files"], GRAP
 C = stages("reluize/test_onnx_c.sh", ["small", "random", *families(), "integers", "integers floats", "integers rows", "integers whole", "forms"],
            RANDOM_GRAPHS="40", FAMILY_GRAPHS="25", COMPILERS="tcc")
 MEMORY = {name: Test("reluize/test_onnx_memory.sh", name, RUNS="12") for name in "c integers relu line int8 gram equal".split()}
-DISTIL, STEPS, WHITEN, GATES, NETS, EIGHT, OPSET, FILES, LEAST = (
+DISTIL, STEPS, WHITEN, GATES, NETS, EIGHT, OPSET, FILES, VERSION, LEAST = (
     Test("reluize/test_%s.c" % name)
-    for name in "onnx_distil onnx_distil_nets onnx_whiten onnx_gates onnx_relu_nets onnx_int8_nets onnx_opset onnx_c_nets least_squares".split())
-TESTS = [(r"onnx_c", [FILES, *C, MEMORY["c"], MEMORY["integers"]]),
+    for name in "onnx_distil onnx_distil_nets onnx_whiten onnx_gates onnx_relu_nets onnx_int8_nets onnx_opset onnx_c_nets onnx_c_version least_squares".split())
+TESTS = [(r"onnx_c", [VERSION, FILES, *C, MEMORY["c"], MEMORY["integers"]]),
          (r"onnx_int8|onnx_opset", [OPSET, EIGHT, MEMORY["int8"], MEMORY["gram"], MEMORY["equal"], *INT8]),
          (r"onnx_distil|onnx_augment|onnx_whiten", [WHITEN, DISTIL, STEPS]),
          (r"onnx_relu_matrix|least_squares|onnx_rewrite", [LEAST, WHITEN, DISTIL, NETS, EIGHT, OPSET, *RELU, MEMORY["relu"], MEMORY["line"], *RELUS, MEMORY["gram"], *INT8]),
@@ -128,6 +128,11 @@ def tests_of(name):
     tests = next((tests for pattern, tests in TESTS if re.match(pattern, name)), [])
     words = os.environ.get("TESTS", "").split()
     return [test for test in tests if not words or any(word in test.name for word in words)]
+
+
+def has_sanitizer():
+    """Whether programs run with AddressSanitizer, too."""
+    return not are_chosen() or "sanitizer" in os.environ["TESTS"].split()
 
 
 def are_chosen():
@@ -434,7 +439,7 @@ def main():
             return "same", ""
         if not tests:
             return "survived", "no test reaches it"
-        for test in [test for test in tests if test.path.endswith(".c") and not are_chosen()]:
+        for test in [test for test in tests if test.path.endswith(".c") and has_sanitizer()]:
             if os.path.islink("%s/%s.o" % (SANITIZED, name)):
                 schema.sanitize()
             why, _ = run_test(test, 10 * spent[test.name] + 10, schema.number(m), name, SANITIZED, SANITIZE)

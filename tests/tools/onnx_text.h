@@ -10,7 +10,8 @@
        b[3] = 1 2 3          a constant of floats; without [..] a scalar; b[3]i of int64, b[3]d of
                              double, b[3]h of half precision
        w[8,3] ~ 0.5          a constant of random multiples of 1/64 up to this size
-       y z = Op a b | axis=1 a node and its attributes, as in onnx_build.h; ms.Op: of com.microsoft
+       y z = Op a b | axis=1 a node and its attributes, as in onnx_build.h; ms.Op: of com.microsoft;
+                             name{...}, behind the others: a graph, of statements like these
        -> y z                outputs */
 #ifndef ONNX_TEXT_H
 #define ONNX_TEXT_H
@@ -81,19 +82,59 @@ static inline void text_constant(memory_file *graph, char *name, const char *val
     free(data.data);
 }
 
+static inline memory_file text_graph(const char *text);
+
+/* How long a statement is, or the text in braces that begins here: up to `end` outside of braces.
+ */
+static inline size_t text_length(const char *text, char end)
+{
+    size_t n;
+    int depth = 0;
+    for (n = 0; text[n] && (depth || text[n] != end); n++)
+        depth += (text[n] == '{') - (text[n] == '}');
+    return n;
+}
+
+/* Attributes that are graphs, from the first one's name on. */
+static inline void text_branches(memory_file *node, char *at)
+{
+    while (*at) {
+        char *inside = strchr(at, '{') + 1;
+        const size_t n = text_length(inside, '}');
+        memory_file a = { NULL, 0, 0 }, graph;
+        inside[-1] = inside[n] = 0;
+        graph = text_graph(inside);
+        build_text(&a, 1, at);
+        build_message(&a, 6, &graph);
+        build_int(&a, 20, 5);
+        build_message(node, 5, &a);
+        at = inside + n + 1;
+        at += strspn(at, " ");
+    }
+}
+
 /* A node; `right` is "Op a b | attributes". */
 static inline void text_node(memory_file *graph, const char *left, char *right)
 {
     char op[64];
-    char *attributes = strchr(right, '|');
+    char *attributes = strchr(right, '|'), *branches = strchr(right, '{');
     const char *at = right;
     memory_file node;
     const int microsoft = !strncmp(right, "ms.", 3);
-    if (attributes)
+    if (attributes) {
         *attributes++ = 0;
+        attributes += strspn(attributes, " ");
+    }
+    while (branches && branches > attributes && branches[-1] != ' ')
+        branches--;
+    if (branches && branches > attributes)
+        branches[-1] = 0;
     if (!build_word(&at, op, " "))
         exit(2);
-    node = build_node_alone(op + 3 * microsoft, at, left, attributes ? attributes : "");
+    node = build_node_alone(op + 3 * microsoft, at, left,
+                            attributes && attributes != branches ? attributes : "");
+    if (branches)
+        text_branches(&node, branches);
     if (microsoft)
         build_text(&node, 7, "com.microsoft");
     build_message(graph, BUILD_NODE, &node);
@@ -127,15 +168,15 @@ static inline void text_statement(memory_file *graph, char *s)
     }
 }
 
-/* The ModelProto of a text, of this opset, and of opset 1 of com.microsoft. */
-static inline memory_file text_model(const char *text, int opset)
+/* The GraphProto of a text. */
+static inline memory_file text_graph(const char *text)
 {
-    memory_file graph = { NULL, 0, 0 }, model, set = { NULL, 0, 0 };
+    memory_file graph = { NULL, 0, 0 };
     while (*text) {
         char statement[TEXT_MOST];
         size_t n;
         text += strspn(text, " ;");
-        n = strcspn(text, ";");
+        n = text_length(text, ';');
         if (!n)
             break;
         if (n >= TEXT_MOST)
@@ -145,6 +186,13 @@ static inline memory_file text_model(const char *text, int opset)
         text_statement(&graph, statement);
         text += n;
     }
+    return graph;
+}
+
+/* The ModelProto of a text, of this opset, and of opset 1 of com.microsoft. */
+static inline memory_file text_model(const char *text, int opset)
+{
+    memory_file graph = text_graph(text), model, set = { NULL, 0, 0 };
     model = build_model(&graph, 8, opset);
     build_text(&set, 1, "com.microsoft");
     build_int(&set, 2, 1);
