@@ -278,12 +278,14 @@ def run_test(test, limit, number, file=None, parts=PARTS, flags=()):
     # programs are linked with it, C files that they write are not
     environment["IMPLEMENTATION"] = " ".join([os.environ["IMPLEMENTATION"], *flags])
     environment["CASES"] = os.path.abspath(CASES)
+    environment["ASAN_OPTIONS"] = "hard_rss_limit_mb=4096"
     if file:
         environment["MUTATE_FILE"] = file
 
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit + 1), int(limit + 2)))
-        resource.setrlimit(resource.RLIMIT_DATA, (8 << 30, 8 << 30))
+        if parts != SANITIZED:               # whose shadow memory is terabytes
+            resource.setrlimit(resource.RLIMIT_DATA, (8 << 30, 8 << 30))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     command = ["sh", test.path] if test.path.endswith(".sh") else [program_of(test, parts, flags)]
@@ -395,7 +397,7 @@ def main():
         for path, m in chosen:
             print("%s:%d: %s" % (name_of(path), line_of(sources[path], m), m.key))
         return 0
-    results = {}
+    results, passed = {}, set()
     if os.environ.get("CONTINUE") and os.path.exists(LOG):
         for line in read(LOG).splitlines():
             result, name, key, why = line.split("\t")
@@ -442,10 +444,16 @@ def main():
         for test in [test for test in tests if test.path.endswith(".c") and has_sanitizer()]:
             if os.path.islink("%s/%s.o" % (SANITIZED, name)):
                 schema.sanitize()
+            if (name, test.name) not in passed:
+                why, _ = run_test(test, 300, 0, name, SANITIZED, SANITIZE)
+                if why:
+                    sys.exit(print("FAIL mutate: %s fails with AddressSanitizer and without a mutant: %s" % (test.name, why)))
+                passed.add((name, test.name))
             why, _ = run_test(test, 10 * spent[test.name] + 10, schema.number(m), name, SANITIZED, SANITIZE)
             if why:
                 return "caught", "%s, AddressSanitizer: %s" % (test.name, why)
         return "survived", ""
+
     def opened(path, m):
         return results.get((name_of(path), m.key), ("",))[0] == "open"
     queue.sort(key=lambda one: opened(*one))
