@@ -11,7 +11,8 @@
 #include "onnx_int8.h"
 #include "tools/onnx_found.h"
 
-/* how: 0: in floats; 1: in 8 bits; 2: in 8 bits with floats inside of x·sigmoid(x). */
+/* how: 0: in floats; 1: in 8 bits; 2: in 8 bits with floats inside of x·sigmoid(x); 3: the text has
+   8 bits. */
 typedef struct {
     const char *name;
     int how;
@@ -248,7 +249,8 @@ static const test_case cases[] = {
       "at0_2_ 6: 39.09; uint8_t at1_2_ 4: 31.32; tile2_ 3 0 1: 156.86; { resize0_(y0, x); "
       "resize1_(y1, x, work_ + 0); tile2_(y2, x); 112 bytes, 0 in floats" },
     { "pooling with borders and without", 0,
-      "x : 1 2 5 6; y = AveragePool x | kernel_shape=3,2 pads=1,0,1,1 count_include_pad=1; a = MaxPool "
+      "x : 1 2 5 6; y = AveragePool x | kernel_shape=3,2 pads=1,0,1,1 count_include_pad=1; a = "
+      "MaxPool "
       "x | kernel_shape=2,2 dilations=2,2; -> y a",
       "void net(float *y0, float *y1, const float *x); y0  (1, 2, 5, 6) of float: 'y' y1  "
       "(1, 2, 3, 4) of float: 'a' x  (1, 2, 5, 6) of float: 'x' averagepool0_ 5 2 8: "
@@ -257,6 +259,20 @@ static const test_case cases[] = {
     { "inputs of integers", 0, "x :i 2 3; y = Cast x | to=1; -> y",
       "void net(float *y, const int64_t *x); y  (2, 3) of float: 'y' x  (2, 3) of int64_t: "
       "'x' cast0_ 1 0 2: 195.06; { cast0_(y, x); 0 bytes, 0 in floats" },
+
+    { "a value as two outputs", 0, "x : 2 3; y = Relu x; -> y y",
+      "void net(float *y0, float *y1, const float *x); y0  (2, 3) of float: 'y' y1  (2, 3) "
+      "of float: 'y' x  (2, 3) of float: 'x' relu0_ 1 0 2: 12.66; { relu0_(y0, x); "
+      "memcpy(y1, y0, 6 * sizeof(float)); 0 bytes, 0 in floats" },
+    { "a table of places beyond 255", 0, "x : 300; i[5]i = 299 3 280 7 150; y = Gather x i; -> y",
+      "void net(float *y, const float *x); y  (5) of float: 'y' x  (300) of float: 'x' "
+      "int16_t at0_0_ 5: -1424.22; gather0_ 1 0 1: 1415.85; { gather0_(y, x); 0 bytes, 0 "
+      "in floats" },
+    { "a result that is an operand", 0,
+      "x : 2 2; u : 2 2; i[2,2]i = 0 0 1 1; s = ScatterElements x i u; y = Relu s; -> y",
+      "void net(float *y, const float *x0, const float *x1); y  (2, 2) of float: 'y' x0  "
+      "(2, 2) of float: 'x' x1  (2, 2) of float: 'u' relu1_ 1 0 2: 8.44; { (void)x0; "
+      "relu1_(y, x1); 0 bytes, 0 in floats" },
 
     { "layers in 8 bits", 1, CONV "y = Relu c; " LAST,
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
@@ -582,6 +598,154 @@ static const test_case cases[] = {
       "547.31; int32_t b11_ 2: -368.68; int32_t m11_ 2: 3.2386485e+09; uint8_t h11_ 2: "
       "72.47; matmul11_ 2 0 3: 476.44; { quantizelinear4_(work_u8_ + 0, x); "
       "quantizelinear8_(work_u8_ + 0); matmul11_(y, work_u8_ + 0); 12 bytes, 0 in floats" },
+    { "Gemm in 8 bits", 1,
+      "x : -1 4; u[3,4] ~ 1; b[3] = 1 2 -1; h = Gemm x u b | transB=1; y = Relu h; w[3,5] ~ 1; "
+      "o = Gemm y w; -> o",
+      "void net(int32_t *y, const uint8_t *x); y  (1, 5) of int32_t: 'o' x  (1, 4) of "
+      "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
+      "- ZERO). There is no float here. int8_t w6_ 12: -276.87; int32_t b6_ 3: 10920.8; "
+      "int32_t m6_ 3: 6.5289089e+09; uint8_t h6_ 3: 152.07; quantizelinear6_ 2 0 3: "
+      "1176.14; int8_t w9_ 15: 163.6; int32_t b9_ 5: 0; int32_t m9_ 5: 1.3843124e+10; "
+      "uint8_t h9_ 5: 267.59; gemm9_ 2 0 3: 450.31; { quantizelinear6_(work_u8_ + 0, x); "
+      "gemm9_(y, work_u8_ + 0); 3 bytes, 0 in floats" },
+    { "an Add behind a MatMul", 1,
+      "x : -1 4; u[4,3] ~ 1; m = MatMul x u; b[3] = 1 2 -1; h = Add m b; y = Relu h; w[3,2] ~ "
+      "1; o = MatMul y w; -> o",
+      "void net(int32_t *y, const uint8_t *x); y  (1, 2) of int32_t: 'o' x  (1, 4) of "
+      "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
+      "- ZERO). There is no float here. int8_t w6_ 12: -55; int32_t b6_ 3: 1061.52; "
+      "int32_t m6_ 3: 7.7164546e+09; uint8_t h6_ 3: 156.18; quantizelinear6_ 2 0 3: "
+      "1176.14; int8_t w9_ 6: -40.69; int32_t b9_ 2: 0; int32_t m9_ 2: 3.3685429e+09; "
+      "uint8_t h9_ 2: 72.47; matmul9_ 2 0 3: 446.2; { quantizelinear6_(work_u8_ + 0, x); "
+      "matmul9_(y, work_u8_ + 0); 3 bytes, 0 in floats" },
+    { "a Clip", 1, CONV "low = -0.5; high = 1.5; y = Clip c low high; " LAST,
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4, 5) of uint8_t: 'o' x  (1, 3, "
+      "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
+      "SCALE * (q - ZERO). There is no float here. int8_t w5_ 12: -229.02; int32_t b5_ 4: "
+      "7131.67; int32_t m5_ 4: 1.0604307e+10; uint8_t h5_ 4: 226.66; quantizelinear5_ 6 0 "
+      "7: 1798.02; int8_t w9_ 8: 583.54; int32_t b9_ 2: -14353.28; int32_t m9_ 2: "
+      "3.4244146e+09; uint8_t h9_ 2: 92.43; quantizelinear9_ 6 0 7: 1896.49; { "
+      "quantizelinear5_(work_u8_ + 0, x, work_u8_ + 80); quantizelinear9_(y, work_u8_ + 0, "
+      "work_u8_ + 80); 84 bytes, 0 in floats" },
+    { "tables by channel and column", 1,
+      "x : 1 3 1 5; k[4,3,1,1] ~ 1; c = Conv x k; f[4,1,5] ~ 2; m = Mul c f; y = Tanh m; " LAST,
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 1, 5) of uint8_t: 'o' x  (1, 3, "
+      "1, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
+      "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
+      "6352.58; int32_t m4_ 4: 1.1059728e+10; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
+      "7: 1924.38; uint8_t t8_ 5120: 1870349.9; quantizelinear8_ 1 0 1: 718.4; int8_t w12_ "
+      "8: 583.54; int32_t b12_ 2: -28482.29; int32_t m12_ 2: 3.4677766e+09; uint8_t h12_ "
+      "2: 90.06; quantizelinear12_ 6 0 7: 2032.54; { quantizelinear4_(work_u8_ + 0, x, "
+      "work_u8_ + 20); quantizelinear8_(work_u8_ + 0); quantizelinear12_(y, work_u8_ + 0, "
+      "work_u8_ + 20); 24 bytes, 0 in floats" },
+    { "a sigmoid at the end", 1, "x : -1 4; u[4,3] ~ 1; h = MatMul x u; o = Sigmoid h; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 3) of uint8_t: 'o' x  (1, 4) of "
+      "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
+      "- ZERO). There is no float here. int8_t w3_ 12: -55; int32_t b3_ 3: -13309.56; "
+      "int32_t m3_ 3: 6.3279184e+09; uint8_t h3_ 3: 126.04; matmul3_ 2 0 3: 373.51; "
+      "uint8_t t4_ 4096: 1487638.4; sigmoid4_ 1 0 1: 4.0849773e+09; { matmul3_(work_i32_ + "
+      "0, x); sigmoid4_(y, work_i32_ + 0); 12 bytes, 0 in floats" },
+    { "a softmax at the end", 1, "x : -1 4; u[4,3] ~ 1; h = MatMul x u; o = Softmax h; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 3) of uint8_t: 'o' x  (1, 4) of "
+      "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
+      "- ZERO). There is no float here. int8_t w3_ 12: -55; int32_t b3_ 3: -13309.56; "
+      "int32_t m3_ 3: 6.3279184e+09; uint8_t h3_ 3: 126.04; matmul3_ 2 0 3: 373.51; "
+      "int32_t t4_ 256: 5.614999e+11; softmax4_ 4 1 7: 7.4235448e+09; { matmul3_(work_i32_ "
+      "+ 0, x); softmax4_(y, work_i32_ + 0); 12 bytes, 0 in floats" },
+    { "transposed layers of two images", 1,
+      "x : 2 3 4 5; k[3,4,2,2] ~ 1; y = ConvTranspose x k | strides=2,2; " LAST,
+      "void net(uint8_t *y, const uint8_t *x); y  (2, 2, 8, 10) of uint8_t: 'o' x  (2, 3, "
+      "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
+      "SCALE * (q - ZERO). There is no float here. int8_t w4_ 48: -1585.5; int32_t b4_ 4: "
+      "0; int32_t m4_ 4: 8.4482194e+09; uint8_t h4_ 4: 236.36; quantizelinear4_ 7 2 7: "
+      "3230.21; int8_t w8_ 8: 583.54; int32_t b8_ 2: -29827.91; int32_t m8_ 2: "
+      "3.1523873e+09; uint8_t h8_ 2: 90.06; quantizelinear8_ 7 0 7: 3669.46; { "
+      "quantizelinear4_(work_u8_ + 0, x); quantizelinear8_(y, work_u8_ + 0, work_u8_ + "
+      "640); 644 bytes, 0 in floats" },
+    { "QuantizeLinear and DequantizeLinear around a product of two values", 3,
+      "x : 1 3 4; s = 0.04; z[]u = 120; q = QuantizeLinear x s z; d = DequantizeLinear q s z; "
+      "t = Transpose d | perm=0,2,1; m = MatMul d t; f = 0.125; g = Mul m f; s2 = 0.05; z2[]u "
+      "= 100; q2 = QuantizeLinear g s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 3, 3) of uint8_t: 'o' x  (1, 3, 4) "
+      "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
+      "(q - ZERO). There is no float here. transpose2_ 2 0 1: 49.34; quantizelinear5_ 4 0 "
+      "4: 5.1677061e+09; { transpose2_(work_u8_ + 0, x); quantizelinear5_(y, x, work_u8_ + "
+      "0); 12 bytes, 0 in floats" },
+    { "a product of two values times a row", 3,
+      "x : 1 3 4; s = 0.04; z[]u = 120; q = QuantizeLinear x s z; d = DequantizeLinear q s z; "
+      "t = Transpose d | perm=0,2,1; m = MatMul d t; f[3] = 0.125 0.25 0.5; g = Mul m f; s2 = "
+      "0.05; z2[]u = 100; q2 = QuantizeLinear g s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 3, 3) of uint8_t: 'o' x  (1, 3, 4) "
+      "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
+      "(q - ZERO). Computed in floats: Mul, QuantizeLinear transpose2_ 2 0 1: 49.34; "
+      "matmul3_ 4 0 4: 1047.6469; float c3_ 3: 1.3375; quantizelinear5_ 2 0 4: 1296.554; { "
+      "transpose2_(work_u8_ + 0, x); matmul3_(work_ + 0, x, work_u8_ + 0); "
+      "quantizelinear5_(y, work_ + 0); 48 bytes, 2 in floats" },
+    { "weights of more than 7 bits", 3,
+      "x : 2 4; s = 0.04; z[]u = 120; q = QuantizeLinear x s z; d = DequantizeLinear q s z; "
+      "w[4,2]u = 255 1 2 200 30 40 0 7; sw = 0.01; zw[]u = 3; k = DequantizeLinear w sw zw; m "
+      "= MatMul d k; s2 = 0.05; z2[]u = 100; q2 = QuantizeLinear m s2 z2; o = DequantizeLinear "
+      "q2 s2 z2; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (2, 2) of uint8_t: 'o' x  (2, 4) of "
+      "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
+      "- ZERO). There is no float here. int16_t w4_ 8: 981.27; int32_t b4_ 2: -71798.4; "
+      "int32_t m4_ 2: 2.6058424e+09; uint8_t h4_ 2: 87.69; quantizelinear4_ 3 0 4: "
+      "2017.75; { quantizelinear4_(y, x); 0 bytes, 0 in floats" },
+    { "a bias whose DequantizeLinear comes first", 3,
+      "x : 2 4; b[2]n = 100 -300; sb = 0.0004; c = DequantizeLinear b sb; s = 0.04; z[]u = "
+      "120; q = QuantizeLinear x s z; d = DequantizeLinear q s z; w[4,2]b = 127 1 2 -100 30 40 "
+      "0 7; sw = 0.01; k = DequantizeLinear w sw; m = Gemm d k c; s2 = 0.05; z2[]u = 100; q2 = "
+      "QuantizeLinear m s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (2, 2) of uint8_t: 'o' x  (2, 4) of "
+      "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
+      "- ZERO). There is no float here. int8_t w5_ 8: 53.35; int32_t b5_ 2: -10842.2; "
+      "int32_t m5_ 2: 2.6058424e+09; uint8_t h5_ 2: 87.69; quantizelinear5_ 2 0 3: "
+      "1412.37; { quantizelinear5_(y, x); 0 bytes, 0 in floats" },
+    { "values of two grids that are joined", 3,
+      "x : 2 4; s = 0.04; z[]u = 120; q = QuantizeLinear x s z; d = DequantizeLinear q s z; n "
+      "= Neg x; s3 = 0.03; z3[]u = 128; q3 = QuantizeLinear n s3 z3; d3 = DequantizeLinear q3 "
+      "s3 z3; j = Concat d d3 | axis=1; q2 = QuantizeLinear j s3 z3; o = DequantizeLinear q2 "
+      "s3 z3; -> o",
+      "void net(uint8_t *y, const float *x); y  (2, 8) of uint8_t: 'o' x  (2, 4) of float: "
+      "'x' Element q of an input or output that has a SCALE stands for SCALE * (q - ZERO). "
+      "Computed in floats: QuantizeLinear, Neg, QuantizeLinear quantizelinear0_ 1 0 2: "
+      "754.01; quantizelinear3_ 1 0 3: 1032.4222; uint8_t to0_5_ 256: 98566.24; concat5_ 4 "
+      "0 2: 152.94; { quantizelinear0_(work_u8_ + 0, x); quantizelinear3_(work_u8_ + 8, "
+      "x); concat5_(y, work_u8_ + 0, work_u8_ + 8); 16 bytes, 3 in floats" },
+    { "a sum of integers of 32 bits", 3,
+      "x : 2 4; s = 0.04; z[]u = 120; q = QuantizeLinear x s z; d = DequantizeLinear q s z; "
+      "w[4,2]b = 127 1 2 -100 30 40 0 7; sw = 0.01; k = DequantizeLinear w sw; m = MatMul d k; "
+      "w2[4,2]b = 12 1 2 -10 3 40 0 70; k2 = DequantizeLinear w2 sw; m2 = MatMul d k2; a = Add "
+      "m m2; s2 = 0.05; z2[]u = 100; q2 = QuantizeLinear a s2 z2; o = DequantizeLinear q2 s2 "
+      "z2; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (2, 2) of uint8_t: 'o' x  (2, 4) of "
+      "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
+      "- ZERO). Computed in floats: Add, QuantizeLinear int8_t w3_ 8: 53.35; int32_t b3_ "
+      "2: -10531.2; float m3_ 2: 0.00094799998; matmul3_ 2 0 3: 290.97; int8_t w5_ 8: "
+      "374.04; int32_t b5_ 2: -18644.4; float m5_ 2: 0.00094799998; matmul5_ 2 0 3: "
+      "311.03; quantizelinear7_ 1 0 4: 1524.721; { matmul3_(work_ + 0, x); matmul5_(work_ "
+      "+ 4, x); quantizelinear7_(y, work_ + 0, work_ + 4); 32 bytes, 2 in floats" },
+    { "lines of which two numbers are adjusted at a time", 3,
+      "x : 1 2 4; s = 0.035; z[]u = 28; q = QuantizeLinear x s z; d = DequantizeLinear q s z; t[2,1] = -1.82 -2.43; a = Sub d t; b = Relu a; f[2,1] = 0.69 0.92; g = Mul b f; u[2,1] = 0.87 0.69; h = Add d u; e = Relu h; v[2,1] = 0.75 -0.57; j = Mul e v; y = Add g j; s2 = 0.039; z2[]u = 143; q2 = QuantizeLinear y s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4) of uint8_t: 'o' x  (1, 2, 4) "
+      "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
+      "(q - ZERO). There is no float here. int16_t t9_ 8: 126203.89; quantizelinear9_ 2 0 "
+      "4: 23481.73; { quantizelinear9_(y, x); 0 bytes, 0 in floats" },
+    { "lines with a kink beside the last byte", 3,
+      "x : 1 2 4; s = 0.024; z[]u = 178; q = QuantizeLinear x s z; d = DequantizeLinear q s z; t[2,1] = 1.84 -0.52; a = Sub d t; b = Relu a; f[2,1] = 0.18 0.46; g = Mul b f; u[2,1] = -2.10 1.26; h = Add d u; e = Relu h; v[2,1] = -0.96 0.81; j = Mul e v; y = Add g j; s2 = 0.032; z2[]u = 61; q2 = QuantizeLinear y s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4) of uint8_t: 'o' x  (1, 2, 4) "
+      "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
+      "(q - ZERO). There is no float here. int16_t t9_ 12: 487281.94; quantizelinear9_ 2 0 "
+      "5: 12252.05; { quantizelinear9_(y, x); 0 bytes, 0 in floats" },
+    { "pairs of bytes that no multipliers round as the sum does", 3,
+      "x : 8; s = 0.036; z[]u = 8; q = QuantizeLinear x s z; d = DequantizeLinear q s z; n = Neg x; s3 = 0.045; z3[]u = 78; q3 = QuantizeLinear n s3 z3; d3 = DequantizeLinear q3 s3 z3; y = Sub d d3; s2 = 0.060; z2[]u = 253; q2 = QuantizeLinear y s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
+      "void net(uint8_t *y, const float *x); y  (8) of uint8_t: 'o' x  (8) of float: 'x' "
+      "Element q of an input or output that has a SCALE stands for SCALE * (q - ZERO). "
+      "Computed in floats: QuantizeLinear, Neg, QuantizeLinear quantizelinear0_ 1 0 2: "
+      "600.566; quantizelinear3_ 1 0 3: 926.9483; int16_t l6_ 162: 47438.49; "
+      "quantizelinear6_ 2 1 4: 7.7857052e+09; { quantizelinear0_(work_u8_ + 0, x); "
+      "quantizelinear3_(work_u8_ + 8, x); quantizelinear6_(y, work_u8_ + 0, work_u8_ + 8); "
+      "16 bytes, 3 in floats" },
     { "no layer of 8 bits", 1, "x : 2 3; y = Relu x; -> y",
       "C file: no value is quantized: expected QuantizeLinear and DequantizeLinear" },
 };
@@ -707,6 +871,7 @@ static void describe(onnx_run *run, const onnx_graph *g, int integers)
     onnx_c *c;
     for (int k = 0; k < g->top.inputs; k++)
         onnx_run_set(run, g->top.input[k], input_of(run, g, k, 1, FOUND_BATCH));
+    run->keep[0] = 1;
     c = onnx_c_begin(run, "net", integers, said);
     if (!c || onnx_c_write(c, memory_append, &text)
         || onnx_c_write_header(c, memory_append, &header)) {
@@ -720,17 +885,22 @@ static void describe(onnx_run *run, const onnx_graph *g, int integers)
     add_body((const char *)text.data);
     add("%lu bytes, %d in floats", (unsigned long)onnx_c_work(c), onnx_c_in_floats(c));
     onnx_c_end(c);
+    if (run->keep[0] != 1 || run->keep[1])
+        add(" The run keeps other values.");
     free(text.data);
     free(header.data);
 }
+
+/* Whether onnx_int8 writes the graph whose C file is looked at. */
+static int is_quantized(const test_case *c) { return c->how == 1 || c->how == 2; }
 
 static void check_case(const test_case *c)
 {
     memory_file eight = { NULL, 0, 0 };
     const memory_file file = text_model(c->text, 17);
     onnx_graph *g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
-    onnx_graph *narrow = g && c->how ? in_eight_bits(g, c->how > 1, &eight) : NULL;
-    const onnx_graph *used = c->how ? narrow : g;
+    onnx_graph *narrow = g && is_quantized(c) ? in_eight_bits(g, c->how == 2, &eight) : NULL;
+    const onnx_graph *used = is_quantized(c) ? narrow : g;
     onnx_run_options o;
     memset(&o, 0, sizeof o);
     o.single_thread = 1;
@@ -746,6 +916,39 @@ static void check_case(const test_case *c)
     onnx_graph_close(narrow);
     onnx_graph_close(g);
     free(eight.data);
+    free(file.data);
+}
+
+/* A name does not end the comment that it is in, and letters that C files may have stay. */
+static void check_names(void)
+{
+    static const int64_t dim[1] = { 2 };
+    memory_file graph = { NULL, 0, 0 }, node = graph, file, text = graph;
+    onnx_run *run;
+    onnx_graph *g;
+    onnx_c *c;
+    build_value(&graph, BUILD_INPUT, "a~ */?\\\n{}", 1, 1, dim);
+    build_text(&node, 1, "a~ */?\\\n{}");
+    build_text(&node, 2, "y");
+    build_text(&node, 4, "Relu");
+    build_message(&graph, BUILD_NODE, &node);
+    build_value(&graph, BUILD_OUTPUT, "y", 1, 1, dim);
+    file = build_model(&graph, 8, 17);
+    g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
+    run = g ? onnx_run_begin(g, NULL, said) : NULL;
+    if (check(run != NULL, "a graph with a name of signs", "%s", said)) {
+        onnx_run_set(run, g->top.input[0], input_of(run, g, 0, 1, FOUND_BATCH));
+        c = onnx_c_begin(run, "net", 0, said);
+        if (!c || onnx_c_write(c, memory_append, &text))
+            memory_append(said, strlen(said), &text);
+        memory_append("", 1, &text);
+        check(strstr((const char *)text.data, "of float: 'a~ _/___{}'") != NULL, "signs in a name",
+              "%s", (const char *)text.data);
+        onnx_c_end(c);
+        onnx_run_end(run);
+    }
+    onnx_graph_close(g);
+    free(text.data);
     free(file.data);
 }
 
@@ -793,11 +996,12 @@ static int write_cases(const char *const *path)
         memory_file eight = { NULL, 0, 0 };
         const memory_file file = text_model(cases[k].text, 17);
         onnx_graph *g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
-        onnx_graph *narrow = cases[k].how ? in_eight_bits(g, cases[k].how > 1, &eight) : NULL;
+        onnx_graph *narrow =
+            is_quantized(cases + k) ? in_eight_bits(g, cases[k].how == 2, &eight) : NULL;
         if (narrow)
             append_case(all + 1, narrow, &eight);
-        else if (!cases[k].how)
-            append_case(all, g, &file);
+        else if (!is_quantized(cases + k))
+            append_case(all + (cases[k].how == 3), g, &file);
         onnx_graph_close(narrow);
         onnx_graph_close(g);
         free(eight.data);
@@ -818,5 +1022,6 @@ int main(int argc, char **argv)
         return write_cases((const char *const *)argv + 1);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check_case(cases + k);
+    check_names();
     return check_end();
 }

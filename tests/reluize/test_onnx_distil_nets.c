@@ -84,6 +84,14 @@ static const test_case cases[] = {
       "MatMul y w; -> o",
       "40 elements, 1 inner values. 0.07385 and 0 of 4. 0.046148 and 0.00038797 of 4. "
       "0.04208 and 0.0008516 of 4. u 0.60028; b 0.566729; w 0.519669; " },
+    { "an Add whose first operand is the biases", "", NULL,
+      "x : 6 4; u[4,5] ~ 0.9; m = MatMul x u; b[5] = 1 -1 0.5 0.1 0; h = Add b m; y = Relu h; "
+      "w[5,3] ~ 1; o = MatMul y w; -> o",
+      "40 elements, 1 inner values. 0.07385 and 0 of 4. 0.046148 and 0.00038797 of 4. "
+      "0.04208 and 0.0008516 of 4. u 0.60028; b 0.566729; w 0.519669; " },
+    { "an inner value of half the size in the student", "half=1", NULL, LAYERS "; -> o",
+      "43 elements, 1 inner values. 0.012629 and 2.4316 of 4. 0.011226 and 2.0156 of 4. "
+      "0.0095009 and 1.9198 of 4. u 0.219907; b 0.647704; w 0.359985; d 9.05264; " },
     { "a matrix on the left", "", NULL,
       "x : 1 4 5; u[5,4] ~ 0.9; h = MatMul u x; y = Relu h; w[3,5] ~ 1; o = MatMul w y; -> o",
       "35 elements, 1 inner values. 3.5662 and 0 of 4. 6.2079 and 0.0022913 of 4. 7.7551 "
@@ -258,6 +266,8 @@ static void add_written(const onnx_distil *d, const onnx_graph *before)
 
 static void distil(const test_case *c, const onnx_graph *original, const onnx_graph *student)
 {
+    static const float half[2] = { 0.5f, 8 }; /* the second one is no part of it */
+    onnx_distil_map map = { 0, 0, 1, half, NULL };
     onnx_distil_options o = onnx_distil_defaults();
     char said[160] = "";
     o.slots = (size_t)option(c->options, "slots", 1);
@@ -268,6 +278,11 @@ static void distil(const test_case *c, const onnx_graph *original, const onnx_gr
     o.label_weight = option(c->options, "label_weight", 0);
     o.score = (long)option(c->options, "score", (double)o.score);
     o.whiten = (int)option(c->options, "whiten", o.whiten);
+    if (option(c->options, "half", 0) > 0) {
+        map.value = onnx_graph_find(original, "h");
+        o.map = &map;
+        o.maps = 1;
+    }
     o.run.memory = (size_t)option(c->options, "memory", 0);
     o.run.single_thread = 1;
     onnx_distil *d = onnx_distil_begin(original, student, &o, said);

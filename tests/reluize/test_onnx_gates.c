@@ -240,6 +240,17 @@ static const test_case cases[] = {
       "x : 2 4; v : 2 4; g = ms.BiasSplitGelu x v; y = Softplus g; " MATRIX,
       "x>g BiasSplitGelu, stays, at 0: it is a part of an operator of several inputs. g>y "
       "Softplus, smooth, at 1 of 1: 1 0, 0 0, width 6.875. " },
+    { "a gate that a branch returns",
+      "x : 2 4; one = 1; c = Cast one | to=9; g = Softplus x; y = If c | then_branch{-> g} "
+      "else_branch{q = Neg x; -> q}; " MATRIX,
+      "x>g Softplus, smooth, at 1 of 1: 1 0, 0 0, width 6.875. " },
+    { "a gate in a branch",
+      "x : 2 4; one = 1; c = Cast one | to=9; y = If c | then_branch{t = If c | then_branch{p = "
+      "Softplus x; -> p} else_branch{q = Neg x; -> q}; -> t} else_branch{r = Abs x; -> r}; " MATRIX,
+      "x>p Softplus, stays, at 1: it is in a subgraph. " },
+    { "SiLU with a factor inside",
+      "x : 2 4; s = Sigmoid x; c = 3; m = Mul s c; y = Mul x m; " MATRIX,
+      "x>y SiLU, smooth, at 2 of 0 1 2: 3 0, 0 0, width 9. " },
     { "a gate in a fused node",
       "x : 1 1 4 4; k[2,1,1,1] = 1 2; y = ms.FusedConv x k | activation:Sigmoid; -> y",
       "x>y Sigmoid, stays, at 0: it is a part of an operator of several inputs. " },

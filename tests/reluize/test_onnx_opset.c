@@ -144,8 +144,42 @@ static void raise_opset(const void *of, const onnx_graph *g)
     free(file.data);
 }
 
+/* A value whose name is longer than the pass can write is refused with its length. */
+static void check_long_name(void)
+{
+    static const int64_t dim[1] = { 2 };
+    char name[4097], said[160] = "";
+    memory_file graph = { NULL, 0, 0 }, node = graph, file, out = graph;
+    onnx_graph *g;
+    onnx_run *run;
+    int status = -1;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    build_value(&graph, BUILD_INPUT, name, 1, 1, dim);
+    build_text(&node, 1, name);
+    build_text(&node, 2, "y");
+    build_text(&node, 4, "Dropout");
+    build_message(&graph, BUILD_NODE, &node);
+    build_value(&graph, BUILD_OUTPUT, "y", 1, 1, dim);
+    file = build_model(&graph, 8, 10);
+    g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
+    run = g ? onnx_run_begin(g, NULL, said) : NULL;
+    if (run) {
+        onnx_run_set(run, g->top.input[0], input_of(run, g, 0, 1, FOUND_BATCH));
+        if (!onnx_run_all(run))
+            status = onnx_opset_raise(g, run, memory_append, &out, said);
+        onnx_run_end(run);
+    }
+    check(status == LGELU_E_ARGUMENT && !out.size && strstr(said, "expected a name of at most"),
+          "a name that is too long", "%d %s", status, said);
+    onnx_graph_close(g);
+    free(out.data);
+    free(file.data);
+}
+
 int main(void)
 {
+    check_long_name();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check_graph(cases[k].name, cases[k].text, cases[k].opset, cases[k].expected, raise_opset,
                     cases + k);

@@ -400,6 +400,30 @@ static const test_case cases[] = {
       "c>y: 1, error 0.297, 1 at 0, base 0. o changed to o 4x2, rows 120 15, w none, 0.332 "
       "to 0.226, ridge 0.0001, weights 4.46, biases -0.3681. Cast x > c; Relu c > y; "
       "MatMul y w > o_product; Add o_product o_bias > o. apart 0.225" },
+    { "weights that would not be finite", "",
+      HEAD "c = Cast x | to=10; k[1]h = 0.001; m = Mul c k; y = Elu m; w[4,2]h = 60000 1 1 1 1 1 1 "
+           "1; o = MatMul y w; -> o",
+      "m>y: 1, error 0.582, 1 at 0, base 0. o kept to o 4x2, rows 120 15, w none, 0.648 to "
+      "0.648, ridge 0.0001: its new weights would not be finite. Cast x > c; Mul c k > m; "
+      "Relu m > y; MatMul y w > o. apart 0.644" },
+    { "biases that are an input with a default", "",
+      "b : 2; b[2] = 1 -1; x : -1 4; y = Softplus x; w[4,2] ~ 1; p = MatMul y w; o = Add p b; -> o",
+      "x>y: 1, error 0.201, 1 at 0, base 0. p shifted to o 4x2, rows 105 15, w b, 0.19 to "
+      "0.161, ridge 0, biases -0.1115. Relu x > y; MatMul y w > p; Add p b > o. apart 0.134" },
+    { "a leaky form by channel, and a line", "relus=2 leaky=1 line=1",
+      HEAD "s[4] = 0.1 0.2 0.3 0.4; y = PRelu x s; " TAIL,
+      "x>y: 1, error 0, axis -1, 4 channels, 0.6 at 0, base 0, line 0.4. o changed to o "
+      "4x2, rows 120 15, w none, 0 to 0, ridge 1, weights 3.906, biases 0. Relu x > "
+      "y_Relu; Mul y_Relu y_slope > y_Mul; Mul x y_line > y_Mul_2; Add y_Mul y_Mul_2 > y; "
+      "MatMul y w > o_product; Add o_product o_bias > o. apart 0" },
+    { "ReLUs that are fitted to a few values", "relus=3 thin=512", HEAD "y = Softplus x; " TAIL,
+      "x>y: 3, error 0.0248, 0.206 at -1.85, 0.307 at -0.7, 0.437 at 1.2, base 0.14. o "
+      "kept to o 4x2, rows 27 5, w none, 0.0983 to 0.0983, ridge 0. Sub x y_kink > y_Sub; "
+      "Relu y_Sub > y_Relu; Mul y_Relu y_slope > y_Mul; Add y_Mul y_base > y_Add; Sub x "
+      "y_kink_4 > y_Sub_5; Relu y_Sub_5 > y_Relu_7; Mul y_Relu_7 y_slope_9 > y_Mul_10; Add "
+      "y_Add y_Mul_10 > y_Add_12; Sub x y_kink_14 > y_Sub_15; Relu y_Sub_15 > y_Relu_17; "
+      "Mul y_Relu_17 y_slope_19 > y_Mul_20; Add y_Add_12 y_Mul_20 > y; MatMul y w > o. "
+      "apart 0.0381" },
     { "no gate", "", HEAD "y = Tanh x; " TAIL,
       "x>y stays: it saturates on both sides. Tanh x > y; MatMul y w > o. apart 0" },
     { "a gate of channels", "relus=2",
@@ -534,6 +558,18 @@ static void add_layer(const onnx_graph *g, const onnx_relu_layer *l)
     add("%s%s. ", l->why ? ": " : "", l->why ? l->why : "");
 }
 
+/* Constants that the file has although nothing reads them. */
+static void add_unread(const onnx_graph *g)
+{
+    for (int v = 0; v < g->values; v++) {
+        if (g->value[v].constant < 0 || g->value[v].readers || g->value[v].is_output)
+            continue;
+        add("nothing reads ");
+        add_name(g, v);
+        add(". ");
+    }
+}
+
 static void convert(const void *of, const onnx_graph *g)
 {
     const test_case *c = (const test_case *)of;
@@ -578,6 +614,7 @@ static void convert(const void *of, const onnx_graph *g)
     after = onnx_graph_open(written.data, written.size, NULL, NULL, said);
     if (after) {
         add_nodes(after);
+        add_unread(after);
         add_distance(g, after, w.batch);
         onnx_graph_close(after);
     } else {

@@ -124,8 +124,13 @@ def name_of(path):
     return os.path.basename(path)[:-2]
 
 
+def all_tests_of(name):
+    return next((tests for pattern, tests in TESTS if re.match(pattern, name)), [])
+
+
 def tests_of(name):
-    tests = next((tests for pattern, tests in TESTS if re.match(pattern, name)), [])
+    """Those that the caller names, or all."""
+    tests = all_tests_of(name)
     words = os.environ.get("TESTS", "").split()
     return [test for test in tests if not words or any(word in test.name for word in words)]
 
@@ -391,7 +396,7 @@ def line_of(source, mutant):
 def main():
     number, seed = int(os.environ.get("N") or 300), os.environ.get("SEED") or "1"
     only, seconds = os.environ.get("ONLY", "").split(), float(os.environ.get("SECONDS") or "inf")
-    sources = {path: read(path) for path in sorted(glob.glob(PASSES + "/*.c")) if tests_of(name_of(path))}
+    sources = {path: read(path) for path in sorted(glob.glob(PASSES + "/*.c")) if all_tests_of(name_of(path))}
     chosen, rows, began = draw(sources, number, seed, only), reasons(), time.time()
     if os.environ.get("LIST"):
         for path, m in chosen:

@@ -8,7 +8,8 @@
 
        x : 2 8               an input of floats, -1: open; x :i 2 8 one of int64
        b[3] = 1 2 3          a constant of floats; without [..] a scalar; b[3]i of int64, b[3]d of
-                             double, b[3]h of half precision
+                             double, b[3]h of half precision, b[3]u of uint8, b[3]b of int8, b[3]n
+                             of int32
        w[8,3] ~ 0.5          a constant of random multiples of 1/64 up to this size
        y z = Op a b | axis=1 a node and its attributes, as in onnx_build.h; ms.Op: of com.microsoft;
                              name{...}, behind the others: a graph, of statements like these
@@ -41,6 +42,8 @@ static inline void text_element(memory_file *data, char kind, double x)
 {
     const float single = (float)x;
     const int64_t whole = (int64_t)x;
+    const int32_t narrow = (int32_t)x;
+    const uint8_t byte = (uint8_t)narrow;
     uint16_t half;
     lgelu_to_f16(&half, &single, 1);
     if (kind == 'i')
@@ -49,6 +52,10 @@ static inline void text_element(memory_file *data, char kind, double x)
         memory_append(&x, sizeof x, data);
     else if (kind == 'h')
         memory_append(&half, sizeof half, data);
+    else if (kind == 'n')
+        memory_append(&narrow, sizeof narrow, data);
+    else if (kind == 'u' || kind == 'b')
+        memory_append(&byte, 1, data);
     else
         memory_append(&single, sizeof single, data);
 }
@@ -58,7 +65,10 @@ static inline void text_constant(memory_file *graph, char *name, const char *val
 {
     const char *after = strchr(name, ']');
     const char kind = after ? after[1] : 0;
-    const int type = kind == 'i' ? 7 : kind == 'd' ? 11 : kind == 'h' ? 10 : 1;
+    static const char kinds[] = "idhubn";
+    static const int types[] = { 1, 7, 11, 10, 2, 3, 6 };
+    const char *known = kind ? strchr(kinds, kind) : NULL;
+    const int type = types[known ? 1 + (int)(known - kinds) : 0];
     char *bracket = strchr(name, '[');
     int64_t dim[8];
     const int rank = bracket ? text_sizes(bracket + 1, after, dim) : 0;
