@@ -28,6 +28,8 @@ static const test_case cases[] = {
     { "without biases", 5, 3, 1, 5, 0, LEAST_FULL, 0, 300, 1, 0.3, 0, LEAST_CHANGED },
     { "two tiles of inputs and of outputs", 70, 67, 1, 70, 1, LEAST_FULL, 0, 600, 1, 0.1, 1,
       LEAST_CHANGED },
+    { "as many outputs as a tile has", 5, 64, 1, 5, 1, LEAST_FULL, 0, 300, 1, 0.3, 1,
+      LEAST_CHANGED },
     { "three tiles of inputs, biases in the last", 128, 5, 1, 128, 1, LEAST_FULL, 0, 700, 1, 0.1, 1,
       LEAST_CHANGED },
     { "three tiles, without biases", 150, 2, 1, 150, 0, LEAST_FULL, 0, 500, 1, 0.1, 0,

@@ -476,6 +476,49 @@ static void check_augment(void)
     check(equal == 40, "a single image is of the first one alone", "%d of 40 are", equal);
 }
 
+/* The numbers are those of SplitMix64, as published. */
+static void check_random(void)
+{
+    static const double first = (double)(0xE220A8397B1DCDAFu >> 11) / 9007199254740992.0,
+                        second = (double)(0x6E789E6AA1B965F4u >> 11) / 9007199254740992.0;
+    uint64_t random = 0;
+    const double a = onnx_augment_random(&random), b = onnx_augment_random(&random);
+    check(a == first && b == second, "random numbers", "%.17g %.17g", a, b);
+}
+
+/* The largest difference between pixels that are `step` apart, of a plane of 24 x 20. */
+static double steepest(const float *x, int step)
+{
+    double most = 0;
+    for (int i = 0; i < 23; i++)
+        for (int j = 0; j < 19; j++)
+            most = fmax(most, fabs((double)x[i * 20 + j + step] - (double)x[i * 20 + j]));
+    return most;
+}
+
+/* One image is drawn with the same factor, from 0.7 to 1.6, along both sides. */
+static void check_factor(void)
+{
+    static float image[2 * 16 * 16], made[2 * 24 * 20];
+    onnx_augment_shape shape = { 2, 16, 16, 0, 24, 20, 1 };
+    const float *from[] = { image, image, image, image };
+    uint64_t random = 3;
+    double least = HUGE_VAL, most = 0, apart = 0;
+    for (int i = 0; i < 256; i++) {
+        image[i] = (float)(i / 16);
+        image[256 + i] = (float)(i % 16);
+    }
+    for (int n = 0; n < 40; n++) {
+        onnx_augment(made, from, &shape, &random);
+        const double down = 16.0 / 24 / steepest(made, 20), over = 0.8 / steepest(made + 480, 1);
+        least = fmin(least, down);
+        most = fmax(most, down);
+        apart = fmax(apart, fabs(down - over));
+    }
+    check(least > 0.699 && most < 1.601 && most - least > 0.5 && apart < 1e-4,
+          "the factor of an image", "%g to %g, %g apart along its sides", least, most, apart);
+}
+
 /* ---- labels ---- */
 
 /* Labels of an input: a class for each pixel, or a target for each value. */
@@ -746,6 +789,8 @@ int main(void)
     check_written();
     check_score();
     check_augment();
+    check_random();
+    check_factor();
     for (int k = 0; k <= PROBABILITIES; k++)
         check_labels((kind)k);
     for (int k = SQUARES; k <= PROBABILITIES; k++)

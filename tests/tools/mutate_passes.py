@@ -316,8 +316,8 @@ def seconds_of_children():
 
 
 def program_of(test, parts, flags):
-    """A program of one file, linked once."""
-    program = "%s/%s" % (parts.replace(FOLDER, LINKED), name_of(test.path))
+    """A program of one file, linked once for each text of it and of its tools."""
+    program = "%s/%s-%s" % (parts.replace(FOLDER, LINKED), name_of(test.path), test.digest()[:12])
     if not os.path.exists(program):
         objects = os.environ["ONNX_DISTIL"].replace("build/parts", parts).split()
         subprocess.run([*mutate.COMPILER, "-std=c99", "-O1", "-w", "-I.", *INCLUDE, test.path, *objects, *os.environ["IMPLEMENTATION"].split(), *flags,
