@@ -11,8 +11,8 @@
 #include "onnx_int8.h"
 #include "tools/onnx_found.h"
 
-/* how: 0: in floats; 1: in 8 bits; 2: in 8 bits with floats inside of x·sigmoid(x); 3: the text has
-   8 bits. */
+/* how: 0: in floats; 1: in 8 bits; 2: in 8 bits with floats inside of x·sigmoid(x); 3: the text
+   has 8 bits. */
 typedef struct {
     const char *name;
     int how;
@@ -692,13 +692,13 @@ static const test_case cases[] = {
       "int32_t m4_ 2: 2.6058424e+09; uint8_t h4_ 2: 87.69; quantizelinear4_ 3 0 4: "
       "2017.75; { quantizelinear4_(y, x); 0 bytes, 0 in floats" },
     { "a bias whose DequantizeLinear comes first", 3,
-      "x : 2 4; b[2]n = 100 -300; sb = 0.0004; c = DequantizeLinear b sb; s = 0.04; z[]u = "
+      "x : 2 4; b[2]n = 16777219 -300; sb = 0.0004; c = DequantizeLinear b sb; s = 0.04; z[]u = "
       "120; q = QuantizeLinear x s z; d = DequantizeLinear q s z; w[4,2]b = 127 1 2 -100 30 40 "
       "0 7; sw = 0.01; k = DequantizeLinear w sw; m = Gemm d k c; s2 = 0.05; z2[]u = 100; q2 = "
       "QuantizeLinear m s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
       "void net(uint8_t *y, const uint8_t *x); y  (2, 2) of uint8_t: 'o' x  (2, 4) of "
       "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
-      "- ZERO). There is no float here. int8_t w5_ 8: 53.35; int32_t b5_ 2: -10842.2; "
+      "- ZERO). There is no float here. int8_t w5_ 8: 53.35; int32_t b5_ 2: 16766277; "
       "int32_t m5_ 2: 2.6058424e+09; uint8_t h5_ 2: 87.69; quantizelinear5_ 2 0 3: "
       "1412.37; { quantizelinear5_(y, x); 0 bytes, 0 in floats" },
     { "values of two grids that are joined", 3,
@@ -726,19 +726,28 @@ static const test_case cases[] = {
       "311.03; quantizelinear7_ 1 0 4: 1524.721; { matmul3_(work_ + 0, x); matmul5_(work_ "
       "+ 4, x); quantizelinear7_(y, work_ + 0, work_ + 4); 32 bytes, 2 in floats" },
     { "lines of which two numbers are adjusted at a time", 3,
-      "x : 1 2 4; s = 0.035; z[]u = 28; q = QuantizeLinear x s z; d = DequantizeLinear q s z; t[2,1] = -1.82 -2.43; a = Sub d t; b = Relu a; f[2,1] = 0.69 0.92; g = Mul b f; u[2,1] = 0.87 0.69; h = Add d u; e = Relu h; v[2,1] = 0.75 -0.57; j = Mul e v; y = Add g j; s2 = 0.039; z2[]u = 143; q2 = QuantizeLinear y s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
+      "x : 1 2 4; s = 0.035; z[]u = 28; q = QuantizeLinear x s z; d = DequantizeLinear q s z; "
+      "t[2,1] = -1.82 -2.43; a = Sub d t; b = Relu a; f[2,1] = 0.69 0.92; g = Mul b f; u[2,1] "
+      "= 0.87 0.69; h = Add d u; e = Relu h; v[2,1] = 0.75 -0.57; j = Mul e v; y = Add g j; s2 "
+      "= 0.039; z2[]u = 143; q2 = QuantizeLinear y s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4) of uint8_t: 'o' x  (1, 2, 4) "
       "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
       "(q - ZERO). There is no float here. int16_t t9_ 8: 126203.89; quantizelinear9_ 2 0 "
       "4: 23481.73; { quantizelinear9_(y, x); 0 bytes, 0 in floats" },
     { "lines with a kink beside the last byte", 3,
-      "x : 1 2 4; s = 0.024; z[]u = 178; q = QuantizeLinear x s z; d = DequantizeLinear q s z; t[2,1] = 1.84 -0.52; a = Sub d t; b = Relu a; f[2,1] = 0.18 0.46; g = Mul b f; u[2,1] = -2.10 1.26; h = Add d u; e = Relu h; v[2,1] = -0.96 0.81; j = Mul e v; y = Add g j; s2 = 0.032; z2[]u = 61; q2 = QuantizeLinear y s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
+      "x : 1 2 4; s = 0.024; z[]u = 178; q = QuantizeLinear x s z; d = DequantizeLinear q s z; "
+      "t[2,1] = 1.84 -0.52; a = Sub d t; b = Relu a; f[2,1] = 0.18 0.46; g = Mul b f; u[2,1] = "
+      "-2.10 1.26; h = Add d u; e = Relu h; v[2,1] = -0.96 0.81; j = Mul e v; y = Add g j; s2 "
+      "= 0.032; z2[]u = 61; q2 = QuantizeLinear y s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
       "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 4) of uint8_t: 'o' x  (1, 2, 4) "
       "of uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * "
       "(q - ZERO). There is no float here. int16_t t9_ 12: 487281.94; quantizelinear9_ 2 0 "
       "5: 12252.05; { quantizelinear9_(y, x); 0 bytes, 0 in floats" },
     { "pairs of bytes that no multipliers round as the sum does", 3,
-      "x : 8; s = 0.036; z[]u = 8; q = QuantizeLinear x s z; d = DequantizeLinear q s z; n = Neg x; s3 = 0.045; z3[]u = 78; q3 = QuantizeLinear n s3 z3; d3 = DequantizeLinear q3 s3 z3; y = Sub d d3; s2 = 0.060; z2[]u = 253; q2 = QuantizeLinear y s2 z2; o = DequantizeLinear q2 s2 z2; -> o",
+      "x : 8; s = 0.036; z[]u = 8; q = QuantizeLinear x s z; d = DequantizeLinear q s z; n = "
+      "Neg x; s3 = 0.045; z3[]u = 78; q3 = QuantizeLinear n s3 z3; d3 = DequantizeLinear q3 s3 "
+      "z3; y = Sub d d3; s2 = 0.060; z2[]u = 253; q2 = QuantizeLinear y s2 z2; o = "
+      "DequantizeLinear q2 s2 z2; -> o",
       "void net(uint8_t *y, const float *x); y  (8) of uint8_t: 'o' x  (8) of float: 'x' "
       "Element q of an input or output that has a SCALE stands for SCALE * (q - ZERO). "
       "Computed in floats: QuantizeLinear, Neg, QuantizeLinear quantizelinear0_ 1 0 2: "
@@ -746,6 +755,37 @@ static const test_case cases[] = {
       "quantizelinear6_ 2 1 4: 7.7857052e+09; { quantizelinear0_(work_u8_ + 0, x); "
       "quantizelinear3_(work_u8_ + 8, x); quantizelinear6_(y, work_u8_ + 0, work_u8_ + 8); "
       "16 bytes, 3 in floats" },
+    { "sums that are outputs and are added", 3,
+      "x : 2 4; s = 0.04; z[]u = 120; q = QuantizeLinear x s z; d = DequantizeLinear q s z; "
+      "w[4,2]b = 127 1 2 -100 30 40 0 7; sw = 0.01; k = DequantizeLinear w sw; m = MatMul d k; "
+      "w2[4,2]b = 12 1 2 -10 3 40 0 70; k2 = DequantizeLinear w2 sw; m2 = MatMul d k2;  a = "
+      "Add m m2; s2 = 0.05; z2[]u = 100; q2 = QuantizeLinear a s2 z2; o = DequantizeLinear q2 "
+      "s2 z2; -> o m m2",
+      "void net(uint8_t *y0, int32_t *y1, int32_t *y2, const uint8_t *x); y0  (2, 2) of "
+      "uint8_t: 'o' y1  (2, 2) of int32_t: 'm' y2  (2, 2) of int32_t: 'm2' x  (2, 4) of "
+      "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
+      "- ZERO). Computed in floats: Add, QuantizeLinear int8_t w3_ 8: 53.35; int32_t b3_ "
+      "2: -10531.2; int32_t m3_ 2: 2.5447681e+09; uint8_t h3_ 2: 71.1; matmul3_ 2 0 3: "
+      "374.25; int8_t w5_ 8: 374.04; int32_t b5_ 2: -18644.4; int32_t m5_ 2: "
+      "2.5447681e+09; uint8_t h5_ 2: 71.1; matmul5_ 2 0 3: 399.27; quantizelinear7_ 1 0 4: "
+      "633.83758; { matmul3_(y1, x); matmul5_(y2, x); quantizelinear7_(y0, y1, y2); 0 "
+      "bytes, 2 in floats" },
+    { "sums that a node in floats reads behind another layer", 3,
+      "x : 2 4; s = 0.04; z[]u = 120; q = QuantizeLinear x s z; d = DequantizeLinear q s z; "
+      "w[4,2]b = 127 1 2 -100 30 40 0 7; sw = 0.01; k = DequantizeLinear w sw; m = MatMul d k; "
+      "w2[4,2]b = 12 1 2 -10 3 40 0 70; k2 = DequantizeLinear w2 sw; m2 = MatMul d k2;  r = "
+      "Relu m2; s2 = 0.05; z2[]u = 100; q2 = QuantizeLinear r s2 z2; e = DequantizeLinear q2 "
+      "s2 z2; t = Softmax m; y = Mul t e; q3 = QuantizeLinear y s2 z2; o = DequantizeLinear q3 "
+      "s2 z2; -> o",
+      "void net(uint8_t *y, const uint8_t *x); y  (2, 2) of uint8_t: 'o' x  (2, 4) of "
+      "uint8_t: 'x' Element q of an input or output that has a SCALE stands for SCALE * (q "
+      "- ZERO). Computed in floats: Softmax, Mul, QuantizeLinear int8_t w3_ 8: 53.35; "
+      "int32_t b3_ 2: -10531.2; float m3_ 2: 0.00094799998; matmul3_ 2 0 3: 290.97; int8_t "
+      "w7_ 8: 374.04; int32_t b7_ 2: -18644.4; int32_t m7_ 2: 2.6058424e+09; uint8_t h7_ "
+      "2: 87.69; quantizelinear7_ 2 0 3: 1722.39; softmax9_ 1 0 2: 5.48; quantizelinear11_ "
+      "1 0 4: 886.5365; { matmul3_(work_ + 0, x); quantizelinear7_(work_u8_ + 0, x); "
+      "softmax9_(work_ + 4, work_ + 0); quantizelinear11_(y, work_ + 4, work_u8_ + 0); 36 "
+      "bytes, 3 in floats" },
     { "no layer of 8 bits", 1, "x : 2 3; y = Relu x; -> y",
       "C file: no value is quantized: expected QuantizeLinear and DequantizeLinear" },
 };

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
 # test_onnx_memory.sh: what reluize's passes do with memory (tools/onnx_memory.c). On random graphs, each pass frees all that it
 # allocates, reads nothing that it has not set, writes nothing behind the end of a block, and where memory lacks, whichever call it is
-# that fails, refuses with a message. Needs GNU ld's --wrap. RUNS=N: at most N calls that fail for each graph.
+# that fails, refuses with a message. Needs GNU ld's --wrap. RUNS=N: at most N calls that fail for each graph
+# but the first ones.
 # STAGE=PASS: only this pass.
 CC=${CC:-cc}
 out=build/onnx_memory
@@ -35,6 +36,7 @@ memory back $out/windows $out/rows $out/parts
 RUNS=${RUNS:-200} memory integers $out/integers $out/mixed
 memory relu $out/layers
 memory line $out/layers
+memory distil $out/layers
 memory int8 $out/layers
 memory gram $out/layers
 memory equal $out/layers $out/chains

@@ -77,13 +77,13 @@ RELUS = stages("reluize/test_reluize_relus.sh", ["nets", "rest"], NETS="perceptr
 INT8 = stages("reluize/test_reluize_int8.sh", ["graphs", "equal", "files"], GRAPHS="120", EQUAL_GRAPHS="10")
 C = stages("reluize/test_onnx_c.sh", ["small", "random", *families(), "integers", "integers floats", "integers rows", "integers whole", "forms"],
            RANDOM_GRAPHS="40", FAMILY_GRAPHS="25", COMPILERS="tcc")
-MEMORY = {name: Test("reluize/test_onnx_memory.sh", name, RUNS="12") for name in "c integers relu line int8 gram equal".split()}
+MEMORY = {name: Test("reluize/test_onnx_memory.sh", name, RUNS="12") for name in "c integers relu line int8 gram equal distil".split()}
 DISTIL, STEPS, WHITEN, GATES, NETS, EIGHT, OPSET, FILES, VERSION, LEAST = (
     Test("reluize/test_%s.c" % name)
     for name in "onnx_distil onnx_distil_nets onnx_whiten onnx_gates onnx_relu_nets onnx_int8_nets onnx_opset onnx_c_nets onnx_c_version least_squares".split())
 TESTS = [(r"onnx_c", [VERSION, FILES, *C, MEMORY["c"], MEMORY["integers"]]),
          (r"onnx_int8|onnx_opset", [OPSET, EIGHT, MEMORY["int8"], MEMORY["gram"], MEMORY["equal"], *INT8]),
-         (r"onnx_distil|onnx_augment|onnx_whiten", [WHITEN, DISTIL, STEPS]),
+         (r"onnx_distil|onnx_augment|onnx_whiten", [WHITEN, DISTIL, STEPS, MEMORY["distil"]]),
          (r"onnx_relu_matrix|least_squares|onnx_rewrite", [LEAST, WHITEN, DISTIL, NETS, EIGHT, OPSET, *RELU, MEMORY["relu"], MEMORY["line"], *RELUS, MEMORY["gram"], *INT8]),
          (r"onnx_gates|onnx_relu", [GATES, NETS, *RELU, MEMORY["relu"], MEMORY["line"], *RELUS])]
 # A compiler that links the same sources with the parts of a folder once.

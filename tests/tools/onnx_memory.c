@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT-0
    onnx_memory.c: what reluize's passes do with memory.
 
-       onnx_memory relu|line|int8|gram|equal|c|integers|back RUNS CASES...
+       onnx_memory relu|line|int8|gram|equal|c|integers|back|distil RUNS CASES...
 
    Each graph of the files of cases (case_file.h) goes through a pass several times. Twice with
    other bytes in new memory: the files that are written must be the same. Then with one call for
-   memory that fails, a different one each time, at most RUNS of them: the pass must refuse with a
-   message, or write the same file. Each time everything that was allocated must be freed. Status 1:
-   not so. */
+   memory that fails, a different one each time, at most RUNS of them, and all of the first graph:
+   the pass must refuse with a message, or write the same file. Each time everything that was
+   allocated must be freed. Status 1: not so. */
 #include "allocations.h"
 #include "case_file.h"
 #include "onnx_back.h"
 #include "onnx_c.h"
+#include "onnx_distil.h"
 #include "onnx_int8.h"
 #include "onnx_relu.h"
 
-enum { MOST_INPUTS = 16, BATCHES = 6 };
+enum { MOST_INPUTS = 16, BATCHES = 6, WHOLE = 3000 };
 
 /* A graph and its inputs. */
 typedef struct {
@@ -220,11 +221,61 @@ static int back(const one_case *c, const onnx_graph *g, deploy_memory *file, cha
     return failed ? -1 : 0;
 }
 
+/* A step of training with all batches. Returns 0, or -1 with a message. */
+static int train(const one_case *c, onnx_distil *d, char *message)
+{
+    onnx_distil_loss loss = { 0, 0, 0 };
+    int batch, k, failed = 0;
+    onnx_distil_begin_step(d);
+    for (batch = 0; batch < BATCHES && !failed; batch++) {
+        onnx_tensor *in[MOST_INPUTS];
+        for (k = 0; k < c->inputs && !failed; k++) {
+            in[k] = input_of_batch(onnx_distil_run(d, 0), c->input + k, batch);
+            failed = !in[k];
+        }
+        while (failed && k-- > 0)
+            onnx_tensor_free(in[k]);
+        if (failed) {
+            strcpy(message, "no memory for an input");
+            return -1;
+        }
+        failed = onnx_distil_set(d, 0, in) || onnx_distil_pass(d, 1, 1, &loss);
+    }
+    failed = failed || onnx_distil_update(d, 0.01);
+    if (failed)
+        memcpy(message, onnx_distil_message(d), 160);
+    return failed ? -1 : 0;
+}
+
+/* The graph learns from itself. */
+static int distil(const one_case *c, const onnx_graph *g, deploy_memory *file, char *message)
+{
+    onnx_distil_options o = onnx_distil_defaults();
+    onnx_distil *d;
+    onnx_edit *e = NULL;
+    int failed;
+    o.slots = 1;
+    d = onnx_distil_begin(g, g, &o, message);
+    failed = !d || train(c, d, message);
+    if (!failed) {
+        onnx_distil_keep(d);
+        e = onnx_distil_edit(d);
+        failed = !e;
+        if (!e)
+            strcpy(message, "no memory for the changes");
+    }
+    failed = failed || onnx_edit_write(e, put, file, message);
+    onnx_edit_end(e);
+    onnx_distil_end(d);
+    return failed ? -1 : 0;
+}
+
 static const struct {
     const char *name;
     pass *of;
-} passes[] = { { "relu", relu },   { "line", line }, { "int8", int8 },         { "gram", gram },
-               { "equal", equal }, { "c", c },       { "integers", integers }, { "back", back } };
+} passes[] = { { "relu", relu },         { "line", line },   { "int8", int8 },
+               { "gram", gram },         { "equal", equal }, { "c", c },
+               { "integers", integers }, { "back", back },   { "distil", distil } };
 
 static struct {
     long graphs, refused, runs, bad;
@@ -260,7 +311,8 @@ static void try_case(pass *of, const one_case *c, deploy_memory *file, deploy_me
 {
     char message[160];
     const int refuses = run(of, c, 0, 0xA5, file, message);
-    const long calls = allocations.calls, step = calls / most + 1;
+    const long calls = allocations.calls;
+    const long step = counts.runs < WHOLE ? 1 : calls / most + 1;
     long k;
     counts.refused += refuses;
     if (run(of, c, 0, 0x3C, again, message) != refuses || again->n != file->n

@@ -802,34 +802,49 @@ static double onnx_distil_loss_detections(const onnx_distil *d, float *dy, const
     return sum;
 }
 
-/* Finds out what the outputs are from the original's values of the first input. */
-static distil_kind onnx_distil_kind(onnx_distil *d, const onnx_tensor *t, int index)
+/* The kind of an output with classes: their probabilities, or not. */
+static distil_kind onnx_distil_kind_of_classes(const onnx_distil *d, const onnx_tensor *t)
 {
     const float *x = (const float *)t->data;
-    const int is_scored = index == d->options.output;
+    const distil_rows r = onnx_distil_rows(t, d->options.class_axis);
+    double sum = 0;
+    int inside = 1;
+    size_t i;
+    for (i = 0; i < r.n; i++) {
+        sum += (double)x[i * r.inner];
+        inside &= x[i * r.inner] >= 0 && x[i * r.inner] <= 1;
+    }
+    return inside && fabs(sum - 1) < 1e-3 ? LOSS_PROBABILITIES : LOSS_LOGITS;
+}
+
+/* Finds out what an output is from the original's values of the first input. */
+static lgelu_status onnx_distil_find_kind(onnx_distil *d, const onnx_tensor *t, int index)
+{
+    const float *x = (const float *)t->data;
     const size_t columns = t->rank ? (size_t)t->dim[t->rank - 1] : 1;
     size_t i, found = 0;
+    d->kind[index] = LOSS_SQUARES;
     if (t->type != ONNX_F32 || !t->count)
-        return LOSS_SQUARES;
-    if (is_scored && d->options.class_axis >= 0 && d->options.class_axis < t->rank) {
-        const distil_rows r = onnx_distil_rows(t, d->options.class_axis);
-        double sum = 0;
-        int inside = 1;
-        for (i = 0; i < r.n; i++) {
-            sum += (double)x[i * r.inner];
-            inside &= x[i * r.inner] >= 0 && x[i * r.inner] <= 1;
-        }
-        return inside && fabs(sum - 1) < 1e-3 ? LOSS_PROBABILITIES : LOSS_LOGITS;
+        return LGELU_OK;
+    if (index == d->options.output && d->options.class_axis >= 0
+        && d->options.class_axis < t->rank) {
+        d->kind[index] = onnx_distil_kind_of_classes(d, t);
+        return LGELU_OK;
     }
-    d->probability[index] = (unsigned char *)deploy_room(columns + 1, 1);
-    if (!d->probability[index] || t->rank < 2)
-        return LOSS_SQUARES;
+    if (t->rank < 2)
+        return LGELU_OK;
+    free(d->probability[index]);
+    d->probability[index] = (unsigned char *)deploy_room(columns, 1);
+    if (!d->probability[index])
+        return deploy_refuse(d->message, LGELU_E_MEMORY, "out of memory");
     memset(d->probability[index], 1, columns);
     for (i = 0; i < t->count; i++)
         d->probability[index][i % columns] &= x[i] >= 0 && x[i] <= 1;
     for (i = 0; i < columns; i++)
         found += d->probability[index][i];
-    return found ? LOSS_DETECTIONS : LOSS_SQUARES;
+    if (found)
+        d->kind[index] = LOSS_DETECTIONS;
+    return LGELU_OK;
 }
 
 /* The loss of a target; dy, unless NULL, receives its gradient. */
@@ -1072,13 +1087,17 @@ static lgelu_status onnx_distil_look(onnx_distil *d)
     if (d->knows_outputs)
         return LGELU_OK;
     status = onnx_back_forward(p->original);
+    if (status) {
+        memcpy(d->message, p->original_run->message, sizeof d->message);
+        return status;
+    }
     for (k = 0; k < d->student->top.outputs && !status; k++) {
         const onnx_tensor *t = onnx_run_get(p->original_run, d->original->top.output[k]);
-        d->kind[k] = t ? onnx_distil_kind(d, t, k) : LOSS_SQUARES;
+        d->kind[k] = LOSS_SQUARES;
+        if (t)
+            status = onnx_distil_find_kind(d, t, k);
     }
     d->knows_outputs = !status;
-    if (status)
-        memcpy(d->message, p->original_run->message, sizeof d->message);
     return status;
 }
 
