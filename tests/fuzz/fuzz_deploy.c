@@ -77,7 +77,7 @@ static int read_npy(const uint8_t *p, size_t n)
         float *y = (float *)malloc((a.count + 1) * sizeof *y);
         if (!y)
             abort();
-        npy_floats(y, &a);
+        npy_floats(y, &a, 0, a.count);
         free(y);
     }
     return 1;

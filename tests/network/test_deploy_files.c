@@ -315,6 +315,12 @@ static void arrays(void)
         }
         snprintf(name, sizeof name, ".npy: %s is written and read", npy_types[type].name);
         check(good, name, "%s", a.message);
+        float part[2] = { 0, 0 };
+        npy_floats(part, &a, 1, 2);
+        snprintf(name, sizeof name, ".npy: a part of %s as floats", npy_types[type].name);
+        check(!(fabs((double)part[0] - (double)(float)npy_at(&a, 1)) > 0)
+                  && !(fabs((double)part[1] - (double)(float)npy_at(&a, 2)) > 0),
+              name, "%g %g", (double)part[0], (double)part[1]);
     }
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         const size_t n = strlen(row[k].head);
@@ -339,9 +345,13 @@ static void arrays(void)
     npy_read(&a, f.data, f.size);
     /* This is a (2, 3) array whose rows run fastest: 1 3 5, 2 4 6. */
     a.fortran = 1;
-    npy_floats(y, &a);
+    npy_floats(y, &a, 0, a.count);
     check(y[1] > 2.5f && y[1] < 3.5f && y[3] > 1.5f && y[3] < 2.5f, ".npy: Fortran's order",
           "%g %g", (double)y[1], (double)y[3]);
+    float part[2] = { 0, 0 };
+    npy_floats(part, &a, 3, 2);
+    check(!memcmp(part, y + 3, sizeof part), ".npy: a part in Fortran's order", "%g %g",
+          (double)part[0], (double)part[1]);
     float copy[6];
     npy_copy(copy, &a);
     check(!memcmp(copy, y, sizeof y), ".npy: a copy in C's order", "%g %g", (double)copy[1],

@@ -147,8 +147,8 @@ int main(int argc, char **argv)
     int32_t *token = (int32_t *)malloc(BATCH * in * sizeof *token);
     if (!data || !want || !token)
         return 1;
-    npy_floats(data, &a);
-    npy_floats(want, &b);
+    npy_floats(data, &a, 0, a.count);
+    npy_floats(want, &b, 0, b.count);
     for (i = 0; i < BATCH * in; i++)
         token[i] = (int32_t)data[i];
     lgelu_net_bind(&net, x,

@@ -392,38 +392,40 @@ const char *data_unscaled(void) { return data.unscaled; }
 
 static int open_array(source *s)
 {
+    const int is_float = onnx_is_float(s->type);
     double least = 0, most = 0;
     size_t k;
-    int i;
+    int i, is_bytes;
     if (open_npy(s->file, &s->array, &s->bytes))
         return 1;
     if (!s->array.count)
         return fail("%s: it is empty", s->file);
+    is_bytes = s->array.type == NPY_U8;
     s->kind = SOURCE_ARRAY;
     if (!fits_sample(s, 1) && !fits_alone(s) && !fits_flat(s))
         return refuse_shape(s);
     for (s->elements = 1, i = 0; i < s->rank; i++)
         s->elements *= (size_t)s->dim[i];
-    if (s->array.type == NPY_U8 && s->type == ONNX_F32 && !option.normalised && !option.raw) {
+    if (is_bytes && s->type == ONNX_F32 && !option.normalised && !option.raw) {
         return fail("%s: bytes, but input '%s' takes floats: %s", s->file, input_name(s),
                     advice(ADVICE_SCALE_BYTES));
     }
-    data.scaled |= s->array.type == NPY_U8 && s->type == ONNX_F32;
-    if (s->array.type != NPY_U8 && option.normalised && data.sources == 1) {
+    data.scaled |= is_bytes && s->type == ONNX_F32;
+    if (!is_bytes && option.normalised && data.sources == 1) {
         return fail("%s: not bytes, so its values are used as they are: --mean and --std are for "
                     "images and for arrays of bytes",
                     s->file);
     }
     if (check_tokens(s))
         return 1;
-    for (k = 0; k < s->array.count && onnx_is_float(s->type); k++) {
+    for (k = 0; k < s->array.count && is_float && !is_bytes; k++) {
         const double x = npy_at(&s->array, k);
         if (!(x - x <= 0))
             return fail("%s: element %zu is %s", s->file, k, x < 0 || x > 0 ? "infinite" : "NaN");
         least = fmin(least, x);
         most = fmax(most, x);
     }
-    if (s->array.type != NPY_U8 && !option.raw && least >= 0 && most > 127 && most <= 255)
+    if (!is_bytes && !option.raw && least >= 0 && most > 127 && most <= 255)
         data.unscaled = s->file;
     return set_samples(s, s->array.shape[0]);
 }
@@ -1263,18 +1265,28 @@ static void image_floats(const source *s, size_t place, float *to)
     }
 }
 
-/* Element k of a sample, scaled as the options say if it is a byte. */
-static double array_element(const source *s, size_t place, size_t k)
+/* The channel of element k of a sample, of images, or 0. */
+static size_t channel_of(const source *s, size_t k)
 {
-    const double x = npy_at(&s->array, npy_place(&s->array, place * s->elements + k));
-    size_t channel = 0;
-    if (s->array.type != NPY_U8 || s->type != ONNX_F32 || !option.normalised)
-        return x;
     if (s->rank == 3 && (s->dim[0] == 3 || s->dim[0] == 1))
-        channel = k / ((size_t)s->dim[1] * (size_t)s->dim[2]);
-    else if (s->rank == 3 && s->dim[2] == 3)
-        channel = k % 3;
-    return (x / 255 - option.mean[channel]) / option.std[channel];
+        return k / ((size_t)s->dim[1] * (size_t)s->dim[2]);
+    return s->rank == 3 && s->dim[2] == 3 ? k % 3 : 0;
+}
+
+/* Bytes of images are scaled as the options say. */
+static void array_floats(const source *s, size_t place, float *to)
+{
+    float scaled[3][256]; /* what the bytes of a channel become */
+    size_t k, c;
+    npy_floats(to, &s->array, place * s->elements, s->elements);
+    if (s->array.type != NPY_U8 || s->type != ONNX_F32 || !option.normalised)
+        return;
+    for (c = 0; c < 3; c++) {
+        for (k = 0; k < 256; k++)
+            scaled[c][k] = (float)(((double)k / 255 - option.mean[c]) / option.std[c]);
+    }
+    for (k = 0; k < s->elements; k++)
+        to[k] = scaled[channel_of(s, k)][(size_t)to[k]];
 }
 
 /* Copies sample i of a part, in the order of the file's elements. */
@@ -1286,10 +1298,11 @@ static void copy_floats(const source *s, int part, size_t i, float *to)
         image_floats(s, place, to);
     } else if (s->kind == SOURCE_ROWS) {
         memcpy(to, s->row + place * s->elements, s->elements * sizeof *to);
+    } else if (s->kind == SOURCE_ARRAY) {
+        array_floats(s, place, to);
     } else {
         for (e = 0; e < s->elements; e++)
-            to[e] = s->kind == SOURCE_TOKENS ? (float)s->token[place * s->elements + e]
-                                             : (float)array_element(s, place, e);
+            to[e] = (float)s->token[place * s->elements + e];
     }
 }
 
@@ -1318,18 +1331,18 @@ int data_image(int k, size_t *channels, size_t *rows, size_t *columns, int *last
 static void fill_sample(const source *s, onnx_tensor *x, size_t at, int part, size_t i,
                         float *floats)
 {
+    const size_t first = place_of(part, i) * s->elements;
     size_t e;
     if (onnx_is_float(s->type)) {
         copy_floats(s, part, i, floats);
         onnx_floats_to(x, at * s->elements, s->elements, floats);
         return;
     }
-    for (e = 0; e < s->elements; e++) {
-        const size_t place = place_of(part, i);
+    for (e = 0; e < s->elements; e++)
         onnx_tensor_set_real(x, at * s->elements + e,
-                             s->kind == SOURCE_TOKENS ? (double)s->token[place * s->elements + e]
-                                                      : array_element(s, place, e));
-    }
+                             s->kind == SOURCE_TOKENS
+                                 ? (double)s->token[first + e]
+                                 : npy_at(&s->array, npy_place(&s->array, first + e)));
 }
 
 int data_tensors(onnx_run *run, onnx_tensor **in, int part, const uint32_t *order, size_t first,

@@ -251,11 +251,19 @@ size_t npy_place(const npy *a, size_t i)
     return at;
 }
 
-void npy_floats(float *y, const npy *a)
+void npy_floats(float *y, const npy *a, size_t first, size_t count)
 {
     size_t i;
-    for (i = 0; i < a->count; i++)
-        y[i] = (float)npy_at(a, npy_place(a, i));
+    if (a->fortran) {
+        for (i = 0; i < count; i++)
+            y[i] = (float)npy_at(a, npy_place(a, first + i));
+    } else if (a->type == NPY_U8) {
+        for (i = 0; i < count; i++)
+            y[i] = (float)a->data[first + i];
+    } else {
+        for (i = 0; i < count; i++)
+            y[i] = (float)npy_at(a, first + i);
+    }
 }
 
 void npy_copy(void *y, const npy *a)

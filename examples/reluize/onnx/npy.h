@@ -10,7 +10,7 @@
        npy a;
        if (npy_read(&a, file, bytes)) puts(a.message);
        float *y = malloc(a.count * sizeof *y);      a.shape[0], ..., a.shape[a.dims - 1]
-       npy_floats(y, &a);                           in C's order, whatever the file's order is
+       npy_floats(y, &a, 0, a.count);               in C's order, whatever the file's order is
        npy_copy(z, &a);                             the same in the file's type, a.item bytes each
 
    Types: f2, f4, f8, i1 to i8, u1 to u8, bool; of either byte order when read, little-endian when
@@ -60,8 +60,8 @@ double npy_at(const npy *a, size_t i);
 /* Returns which element of the file's order is element i of C's order. */
 size_t npy_place(const npy *a, size_t i);
 
-/* Converts all elements to float, y[count], in C's order. */
-void npy_floats(float *y, const npy *a);
+/* Converts elements first to first + count - 1 of C's order to float, y[count]. */
+void npy_floats(float *y, const npy *a, size_t first, size_t count);
 
 /* Copies all elements to y in C's order, without changing their type: a->count elements of a->item
    bytes, in the machine's byte order. */
