@@ -169,6 +169,10 @@ refused "a file that Git LFS has not fetched" 1 'pointer.onnx: this is a Git LFS
     $out/pointer.onnx --data $out/table.csv -o $out/no.onnx
 printf 'PK\003\004 the first bytes of every zip archive' > $out/model.pt
 refused "a file of torch.save" 1 'model.pt: this is a zip archive, as torch.save writes it' $out/model.pt --data $out/table.csv -o $out/no.onnx
+printf '\034\0\0\0TFL3 the first bytes of a TensorFlow Lite model' > $out/model.tflite
+refused "a file of TensorFlow Lite" 1 'model.tflite: this is a TensorFlow Lite model and no ONNX file' $out/model.tflite --data $out/table.csv -o $out/no.onnx
+printf '\n\n  <!DOCTYPE html>\n<html>the page that shows the file</html>\n' > $out/page.onnx
+refused "a web page that was saved in place of the file" 1 'page.onnx: this is a web page and no ONNX file' $out/page.onnx --data $out/table.csv -o $out/no.onnx
 refused "no such model" 1 'No such file' $out/none.onnx --data $out/table.csv -o $out/no.onnx
 refused "a table with a word in it" 1 "odd.csv: line 5: expected a number, found" $model --data $out/odd.csv -o $out/no.onnx
 refused "data of another shape" 1 'takes 20 values a sample' $model --data ../examples/pictures -o $out/no.onnx

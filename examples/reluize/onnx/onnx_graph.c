@@ -1608,13 +1608,6 @@ static int onnx_check_functions(onnx_opening *o)
 
 /* ---- [10] OPENING ---- */
 
-/* Returns whether the file begins with a text. */
-static int onnx_begins(deploy_span file, const char *text)
-{
-    const size_t n = strlen(text);
-    return file.n >= n && !memcmp(file.p, text, n);
-}
-
 /* Reads the numbers of a ModelProto, finds its graph and counts its functions. Returns 0 or -1. */
 static int onnx_read_model_head(onnx_opening *o, deploy_span *graph)
 {
@@ -1656,6 +1649,36 @@ static int onnx_read_functions(onnx_opening *o)
     return onnx_check_functions(o);
 }
 
+/* What a file is that people take for an ONNX file, and what helps; or NULL. */
+static const char *onnx_other_format(deploy_span file)
+{
+    static const struct {
+        size_t at;
+        char bytes[24];
+        const char *what;
+    } format[] = {
+        { 0, "version https://git-lfs",
+          "a Git LFS pointer, not the model: git lfs pull fetches it" },
+        { 0, "PK\3\4",
+          "a zip archive, as torch.save writes it, and no ONNX file: torch.onnx.export writes one" },
+        { 4, "TFL3", "a TensorFlow Lite model and no ONNX file: tf2onnx writes one" },
+        { 0, "\211HDF", "an HDF5 file, as Keras writes it, and no ONNX file: tf2onnx writes one" },
+        { 4, "ORTM",
+          "a model in ONNX Runtime's own format (.ort), not the ONNX file it is made of" }
+    };
+    size_t i, at = 0;
+    for (i = 0; i < sizeof format / sizeof *format; i++) {
+        const size_t n = strlen(format[i].bytes);
+        if (file.n >= format[i].at + n && !memcmp(file.p + format[i].at, format[i].bytes, n))
+            return format[i].what;
+    }
+    while (at < file.n && (file.p[at] == '\n' || file.p[at] == '\r' || file.p[at] == ' '))
+        at++;
+    return at < file.n && file.p[at] == '<' /* in no ONNX file is this the first byte */
+               ? "a web page and no ONNX file: download the file itself"
+               : NULL;
+}
+
 onnx_graph *onnx_graph_open(const void *file, size_t bytes, onnx_external *external, void *user,
                             char *message)
 {
@@ -1679,11 +1702,8 @@ onnx_graph *onnx_graph_open(const void *file, size_t bytes, onnx_external *exter
     o.g->file.n = bytes;
     if (bytes > 0x7FFFFFFF)
         onnx_fail(&o, "the file has 2 GiB or more, which protobuf cannot hold");
-    else if (onnx_begins(o.g->file, "version https://git-lfs")) /* kept in place of a large file */
-        onnx_fail(&o, "this is a Git LFS pointer, not the model: git lfs pull fetches it");
-    else if (onnx_begins(o.g->file, "PK\3\4"))
-        onnx_fail(&o, "this is a zip archive, as torch.save writes it, and no ONNX file: "
-                      "torch.onnx.export writes one");
+    else if (onnx_other_format(o.g->file))
+        onnx_fail(&o, "this is %s", onnx_other_format(o.g->file));
     else if (!onnx_read_model_head(&o, &graph) && !onnx_read_graph(&o, graph, &o.g->top))
         onnx_read_functions(&o);
     if (!o.failed)
