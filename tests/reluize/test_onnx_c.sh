@@ -67,7 +67,10 @@ for OPERATORS in Conv ConvTranspose MaxPool,AveragePool,GlobalAveragePool,Global
     NODES=2 GRAPHS_OF=${FAMILY_GRAPHS:-33} random 'tcc' 7 tcc
 done
 unset OPERATORS
-random 'g++' 5 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -Wno-tautological-compare
+# what C++20 warns of
+enums="-Wdeprecated-enum-enum-conversion -Wdeprecated-enum-float-conversion"
+g++ $enums -x c++ -fsyntax-only /dev/null 2> $out/found || enums=
+random 'g++' 5 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror $enums -Wno-tautological-compare
 [ ! -e $out/found ] || grep REFUSED $out/found | sed "s/node '[^']*'/node/; s/[0-9][0-9]*/N/g" | sort | uniq -c | sort -rn | head -n 5 | sed 's/^ */# /'
 
 # integers NAME SEED LAYERS STEPS COMPILER...: networks in 8 bits (tools/onnx_c_quantized.py) as files without floats, with WITH=floats
@@ -96,7 +99,7 @@ WITH=rows integers 'gcc, matrices' 10 1 1 gcc -std=c99 -O2 $WARNINGS -Werror
 integers tcc 3 1 1 tcc
 WITH=floats integers tcc 8 1 10 tcc
 WITH=rows integers tcc 9 1 1 tcc
-integers g++ 4 6 60 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror
+integers g++ 4 6 60 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror $enums
 WITH=whole integers 'gcc, exactly' 7 10 0 gcc -std=c99 -O2
 WITH=whole integers 'tcc, exactly' 11 20 0 tcc
 WITH=floats integers 'gcc, some nodes in floats' 5 1 10 gcc -std=c99 -O2 $WARNINGS -Werror

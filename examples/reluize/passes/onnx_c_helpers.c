@@ -549,7 +549,7 @@ static const onnx_c_helper_text onnx_c_helper_texts[ONNX_C_HELPERS] = {
       "#define ROWS_BESIDE_(n) (2 * (n) <= TILE_COLUMNS_ ? 2 * TILE_ROWS_ : TILE_ROWS_)\n"
       "#define COLUMNS_BESIDE_(p) (TILE_COLUMNS_ * (TILE_ROWS_ / (p)))\n"
       "/* the first of n in a tile: the last tile begins earlier where it would not fit */\n"
-      "#define FIRST_(i, n, tile) ((i) + (tile) <= (n) ? (i) : (n) - (tile))\n" },
+      "#define FIRST_(i, n, tile) ((i) + (tile) <= (n) ? (i) : (size_t)(n) - (tile))\n" },
 };
 
 /* Returns whether a text calls a function: its name does not continue a longer one. */

@@ -172,7 +172,7 @@ static const struct {
     const char *op, *map, *fold, *start, *end;
 } onnx_c_reductions[] = {
     { "ReduceSum", "x", "s + v", "0", "(float)s" },
-    { "ReduceMean", "x", "s + v", "0", "(float)(s / N)" },
+    { "ReduceMean", "x", "s + v", "0", "(float)(s / (int)N)" },
     { "ReduceMax", "x", "s > v || s != s ? s : v", "-HUGE_VAL", "(float)s" },
     { "ReduceMin", "x", "s < v || s != s ? s : v", "HUGE_VAL", "(float)s" },
     { "ReduceProd", "x", "s * v", "1", "(float)s" },
