@@ -23,6 +23,8 @@ code=2 refused '--minute: no such option; is it --minutes?' $out/reluize any.onn
 code=2 refused '--rate is for --minutes, --steps and --epochs' $out/reluize any.onnx --data any -o $out/no.onnx --rate 0.01
 code=2 refused '--bits is for --int8, --int8-before and --c8' $out/reluize any.onnx --data any -o $out/no.onnx --bits 4
 code=2 refused '--bits 5: expected 8 or 4' $out/reluize any.onnx --data any -o $out/no.onnx --bits 5 --int8 $out/no8.onnx
+code=2 refused '--batch requires --epochs' $out/reluize any.onnx --data any -o $out/no.onnx --batch 4
+code=2 refused '--class-axis -1: expected a number from 0 to 11, or none' $out/reluize any.onnx --data any -o $out/no.onnx --class-axis -1
 if [ -z "$onnx" ]; then echo "skip what reluize scores: $no_onnx"; exit 0; fi
 $onnx tools/reluize_outputs.py $out || exit 1
 
@@ -52,6 +54,17 @@ verdict $? "without a report it is not measured, and a small test part does not 
 convert relu x --int8 $out/eight.onnx --c $out/relu.c --quiet && [ -s $out/eight.onnx ] && [ -s $out/relu.c ] && grep -q '^in 8 bits ' $out/text &&
     ! grep -q '^before, in 8 bits' $out/text
 verdict $? "with --int8 and --c it is also written in 8 bits and as C" "$(said)"
+convert wide x --int8 $out/eight.onnx --quiet && grep -q '^in 8 bits: on held-out .* of their deviation more than in floats' $out/text
+verdict $? "the report says so if 8 bits lose much" "$(said)"
+convert relu x --int8 $out/eight.onnx --quiet && ! grep -q 'more than in floats' $out/text
+verdict $? "and nothing if they do not" "$(said)"
+rm -f $out/out.onnx
+code=1 refused '--augment is for a model with one input, of images' \
+    $out/reluize $out/policy.onnx --data $out/x.npy -o $out/out.onnx --steps 2 --augment --early 0 --quiet
+code=1 refused '--epochs requires labels, and there are none' \
+    $out/reluize $out/policy.onnx --data $out/x.npy -o $out/out.onnx --epochs 1 --early 0 --quiet
+[ ! -e $out/out.onnx ]
+verdict $? "training that the data do not allow is refused before the conversion"
 convert tanh x && cmp $out/tanh.onnx $out/out.onnx > $out/stdout 2>&1 && grep -q "tanh 'g' stays: it saturates" $out/text
 verdict $? "a network whose functions all stay is written as it is, and they are named" "$(said)"
 code=1 refused "'g' (tanh) stays" $out/reluize $out/tanh.onnx --data $out/x.npy -o $out/no.onnx --strict --quiet
@@ -62,6 +75,10 @@ convert policy x && grep -q "^The values of 'y' are measured as numbers: .*(--cl
 verdict $? "several continuous outputs without labels are no classes" "$(said)"
 convert policy x --class-axis 1 && grep -q flips $out/text && ! grep -q 'measured as numbers' $out/text
 verdict $? "an option says that they are" "$(said)"
+code=1 refused '--class-axis 0: dimension 0 of the output is that of the samples' \
+    $out/reluize $out/policy.onnx --data $out/x.npy -o $out/no.onnx --class-axis 0 --quiet
+convert single x && grep -q '(--class-axis 0: they are)' $out/text && convert single x --class-axis 0 && grep -q flips $out/text
+verdict $? "without a dimension of samples, that of the classes may be the first" "$(said)"
 for rule in 'softmax:a softmax makes it' 'named:its name says so'; do
     convert ${rule%%:*} x && grep -q flips $out/text && grep -q "since ${rule#*:} (--class-axis none" $out/text
     verdict $? "classes, since ${rule#*:}" "$(said)"

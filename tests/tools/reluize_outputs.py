@@ -89,3 +89,12 @@ nodes += [helper.make_node("GlobalAveragePool", ["h2"], ["e"]), helper.make_node
 save("large", [3, 96, 96], nodes, constants, batch=1)
 images = normal(560, 3, 96, 96)
 np.save(f"{folder}/large.npy", (images + normal(560, 3, 1, 1)).astype(np.float16).astype(np.float32))
+
+# a sample is the whole input
+nodes = [helper.make_node("MatMul", ["x", "A"], ["h"])] + silu + [helper.make_node("MatMul", ["g", "B"], ["y"])]
+save("single", [], nodes, {"A": normal(8, 16, scale=0.5), "B": normal(16, 4, scale=0.4)}, batch=8)
+# a value of which one channel is a thousand times as wide as the other, which alone is read
+wide = np.zeros((8, 2), np.float32)
+wide[0, 0], wide[1, 1] = 1000, 1
+save("wide", [8], [helper.make_node("MatMul", ["x", "A"], ["h"]), helper.make_node("MatMul", ["h", "B"], ["y"])],
+     {"A": wide, "B": np.asarray([[0, 0], [1, -1]], np.float32)})

@@ -235,8 +235,8 @@ static int write_files(onnx_run *r)
     if (!bad && option.header)
         bad = write_one(c, option.header, onnx_c_write_header);
     if (!bad && onnx_c_in_floats(c))
-        printf("%s: %d nodes are computed in floats; the file's comment names them\n", option.file,
-               onnx_c_in_floats(c));
+        printf("%s: %d node%s computed in floats; the file's first comment has the names\n",
+               option.file, onnx_c_in_floats(c), onnx_c_in_floats(c) > 1 ? "s are" : " is");
     onnx_c_end(c);
     return bad;
 }

@@ -153,6 +153,7 @@ reluize_options option = RELUIZE_DEFAULTS;
 
 /* The rate of --epochs unless one is given. */
 #define TUNE_RATE 3e-4
+#define TUNE_BATCH 64
 
 /* The screen of --help: every option, by what it is for. */
 static const char usage[] =
@@ -424,8 +425,10 @@ static int parse_fix(const char *text)
 
 static int parse_class_axis(const char *text)
 {
+    if (*text >= '0' && *text <= '9')
+        return parse_whole("--class-axis", text, 0, 11, &option.class_axis);
     if (strcmp(text, "none"))
-        return parse_whole("--class-axis", text, 1, 11, &option.class_axis);
+        return fail("--class-axis %s: expected a number from 0 to 11, or none", text);
     option.class_axis = NO_CLASSES;
     return 0;
 }
@@ -609,10 +612,14 @@ static int check_training(void)
         return fail("--rate %g: with --minutes and --steps, expected at most 1", option.rate);
     if (option.rival && !option.epochs)
         return fail("--rival requires --epochs");
+    if (option.batch && !option.epochs)
+        return fail("--batch requires --epochs");
     if (option.train_size[0] && !option.augment)
         return fail("--train-size requires --augment");
     if (option.epochs && !(option.rate > 0))
         option.rate = TUNE_RATE;
+    if (!option.batch)
+        option.batch = TUNE_BATCH;
     return 0;
 }
 
@@ -906,9 +913,10 @@ static int run_job(job *j, const char *program)
            || conversion_inline(&j->graph, &j->inlined, &j->with_calls)
            || data_open_all(j->graph, program) || try_outputs(j)
            || conversion_open(c, j->graph, j->with_calls) || note_fixed(j) || conversion_check_c(c)
-           || conversion_make(c) || check_strict(c) || (option.epochs && conversion_tune(c))
-           || conversion_choose(c) || ((option.minutes > 0 || option.steps) && conversion_distil(c))
-           || make_files(j) || conversion_measure(c) || stopped || write_files(j);
+           || conversion_check_training(c) || conversion_make(c) || check_strict(c)
+           || (option.epochs && conversion_tune(c)) || conversion_choose(c)
+           || ((option.minutes > 0 || option.steps) && conversion_distil(c)) || make_files(j)
+           || conversion_measure(c) || stopped || write_files(j);
 }
 
 static void free_job(job *j)

@@ -117,7 +117,7 @@ typedef struct {
 
 /* clang-format off */
 #define RELUIZE_DEFAULTS                                                                  \
-    { .batch = 64, .seed = 1, .relus = 1, .class_axis = -1, .kept = -1,    \
+    { .seed = 1, .relus = 1, .class_axis = -1, .kept = -1,    \
       .bits = 8, .std = { 1, 1, 1 }, .early = 20 }
 /* clang-format on */
 extern reluize_options option;
@@ -394,6 +394,8 @@ void conversion_keep_nearest(conversion *c, int first);
    are compared with a weight of 1. */
 #define DISTIL_INNER 60.0
 
+/* Refuses training that the data do not allow, before the work. */
+int conversion_check_training(const conversion *c);
 /* Trains the way that is written towards the original, and adds the result. */
 int conversion_distil(conversion *c);
 /* Trains it with labels, and with --rival a cold swap, too, and adds the results. */

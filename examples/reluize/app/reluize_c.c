@@ -89,9 +89,10 @@ static int write_c(conversion *c, const onnx_graph *graph, int integers, deploy_
         bad = fail("%s: out of memory", path);
     if (!bad && onnx_c_in_floats(p.file))
         conversion_note(c,
-                        "%s: %d nodes are computed in floats, as in the file of --int8; its "
-                        "comment names them.",
-                        path, onnx_c_in_floats(p.file));
+                        "%s: %d node%s computed in floats, as in the file of --int8; its "
+                        "first comment has the names.",
+                        path, onnx_c_in_floats(p.file),
+                        onnx_c_in_floats(p.file) > 1 ? "s are" : " is");
     free_plan(&p);
     return bad;
 }

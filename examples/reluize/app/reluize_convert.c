@@ -740,8 +740,11 @@ static void note_test_part(conversion *c)
     if (labels.answers && m->score <= m->chance + 200 * sqrt(p * (1 - p) / rows))
         conversion_note(c,
                         "On these labels the model scores %.1f %%, and by chance it would score "
-                        "%.1f %%: are they those of the inputs, in their order?",
-                        m->score, m->chance);
+                        "%.1f %%: are they those of the inputs, in their order%s?",
+                        m->score, m->chance,
+                        c->class_axis >= 0 && option.class_axis < 0
+                            ? ", and are the values scores of classes (--class-axis none: no)"
+                            : "");
 }
 
 static int order_hashes(const void *a, const void *b)

@@ -582,8 +582,6 @@ static int open_run(distil_run *r)
 {
     onnx_distil_options o = onnx_distil_defaults();
     char message[160];
-    size_t a, b;
-    int last;
 #ifdef _OPENMP
     r->slots = omp_get_max_threads() < DISTIL_RUNS ? (size_t)omp_get_max_threads() : DISTIL_RUNS;
 #else
@@ -598,9 +596,7 @@ static int open_run(distil_run *r)
     o.whiten = !option.epochs;
     o.run = r->c->run->options;
     o.run.memory /= 2 * r->slots; /* the original and the student of each slot */
-    r->images = option.augment && r->c->graph->top.inputs == 1 && data_image(0, &a, &b, &a, &last);
-    if (option.augment && !r->images)
-        return fail("--augment is for a model with one input, of images");
+    r->images = option.augment;
     r->per_run = run_samples(r->c);
     if (r->per_run > held_samples(r->c))
         return fail("training: %zu samples are held out, and the model takes %zu at a time: give "
@@ -703,6 +699,18 @@ static int train(conversion *c, int from, const char *key, const char *text)
     return bad;
 }
 
+int conversion_check_training(const conversion *c)
+{
+    size_t channels, rows, columns;
+    int last;
+    if (option.epochs && !labels.answers)
+        return fail("%s: --epochs requires labels, and there are none", option.data[0].file);
+    if (option.augment
+        && (c->graph->top.inputs > 1 || !data_image(0, &channels, &rows, &columns, &last)))
+        return fail("--augment is for a model with one input, of images");
+    return 0;
+}
+
 int conversion_distil(conversion *c)
 {
     if (train(c, c->written, "distilled", "distilled"))
@@ -737,8 +745,6 @@ static int remove_rival(void)
 int conversion_tune(conversion *c)
 {
     const int from = c->written;
-    if (!labels.answers)
-        return fail("%s: --epochs requires labels, and there are none", option.data[0].file);
     if (option.rival && train_rival(c))
         return 1;
     if (train(c, from, "tuned", "fine-tuned"))

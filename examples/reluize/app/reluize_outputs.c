@@ -308,6 +308,8 @@ int conversion_choose_output(conversion *c, size_t samples)
     if (!y || y->type == ONNX_STRING || y->type >= ONNX_SEQUENCE)
         return fail("'%.*s' is no tensor of numbers, which is what can be scored",
                     (int)conversion_scored_name(c)->n, (const char *)conversion_scored_name(c)->p);
+    if (!option.class_axis && data_has_batch())
+        return fail("--class-axis 0: dimension 0 of the output is that of the samples");
     if (option.class_axis >= y->rank)
         return fail("--class-axis %ld: the last dimension of the output is number %d",
                     option.class_axis, y->rank - 1);
