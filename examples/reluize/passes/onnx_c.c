@@ -592,6 +592,15 @@ void onnx_c_for(onnx_c *c, const char *variable, size_t n)
     onnx_c_open(c, "for (size_t %s = 0; %s < %z; %s++)", variable, variable, n, variable);
 }
 
+void onnx_c_nest(char *index, int64_t n, const char *letter, int dimension)
+{
+    const size_t length = strlen(index);
+    memmove(index + 1, index, length);
+    *index = '(';
+    deploy_text(index + length + 1, ONNX_C_TEXT - length - 1, " * %d + %s%z)", n, letter,
+                (size_t)dimension);
+}
+
 void onnx_c_term(char *index, const char *variable, size_t factor)
 {
     const size_t n = strlen(index);

@@ -270,6 +270,10 @@ int onnx_c_has_output(const onnx_c *c, int node, int k);
 /* The name of input k inside of the function: x<k>, or that of a constant. */
 const char *onnx_c_name(const onnx_c *c, int node, int k, char *to); /* 48 bytes */
 
+/* Makes "(index * n + t2)" of an index, for letter t and dimension 2: an index with one dimension
+   more, of size n. */
+void onnx_c_nest(char *index, int64_t n, const char *letter, int dimension);
+
 /* Appends " + variable·factor" to an index, or nothing if the factor is 0. */
 void onnx_c_term(char *index, const char *variable, size_t factor);
 #endif

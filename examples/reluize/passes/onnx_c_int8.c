@@ -1285,10 +1285,7 @@ static void onnx_c_int8_put_patch(onnx_c *c, const onnx_c_region *r, const onnx_
         n = strlen(inside);
         deploy_text(inside + n, sizeof inside - n, "%su%z < %d", n ? " && " : "", (size_t)d,
                     w[d].in);
-        n = strlen(row);
-        memmove(row + 1, row, n + 1);
-        *row = '(';
-        deploy_text(row + n + 1, sizeof row - n - 1, " * %d + u%z)", w[d].in, (size_t)d);
+        onnx_c_nest(row, w[d].in, "u", d);
     }
     onnx_c_line(c, "*p++ = %s ? x0[%s] : %d;", inside, row, (int64_t)x->zero);
     for (d = 0; d <= dims; d++)
@@ -1300,7 +1297,7 @@ static int onnx_c_int8_write_conv(onnx_c *c, int node, const onnx_c_region *r)
     const onnx_tensor *in[ONNX_C_OPERANDS];
     char multiplier[32], shift[32], out[ONNX_C_TEXT] = "o", to[ONNX_C_TEXT], variable[16];
     onnx_window w[ONNX_MOST_RANK];
-    size_t groups, *at, i, n;
+    size_t groups, *at, i;
     onnx_c_sums s;
     onnx_call call;
     int dims, d, failed;
@@ -1331,10 +1328,7 @@ static int onnx_c_int8_write_conv(onnx_c *c, int node, const onnx_c_region *r)
     for (d = 0; d < dims; d++) {
         deploy_text(variable, sizeof variable, "r%z", (size_t)d);
         onnx_c_for(c, variable, (size_t)w[d].out);
-        n = strlen(out);
-        memmove(out + 1, out, n + 1);
-        *out = '(';
-        deploy_text(out + n + 1, sizeof out - n - 1, " * %d + r%z)", w[d].out, (size_t)d);
+        onnx_c_nest(out, w[d].out, "r", d);
     }
     if (groups > 1)
         onnx_c_for(c, "group", groups);
@@ -1405,10 +1399,7 @@ static int onnx_c_int8_write_transposed(onnx_c *c, int node, const onnx_c_region
     for (d = 0; d < dims; d++) {
         deploy_text(variable, sizeof variable, "r%z", (size_t)d);
         onnx_c_for(c, variable, (size_t)w[d].in);
-        n = strlen(out);
-        memmove(out + 1, out, n + 1);
-        *out = '(';
-        deploy_text(out + n + 1, sizeof out - n - 1, " * %d + r%z)", w[d].in, (size_t)d);
+        onnx_c_nest(out, w[d].in, "r", d);
     }
     onnx_c_line(c, "uint32_t sum = (uint32_t)b%z_[o];", (size_t)node);
     for (d = 0; d < dims; d++) {
@@ -1424,10 +1415,7 @@ static int onnx_c_int8_write_transposed(onnx_c *c, int node, const onnx_c_region
         *row = '(';
         deploy_text(row + n + 1, sizeof row - n - 1, " * %d + u%z / %d)", w[d].out, (size_t)d,
                     w[d].stride);
-        n = strlen(index);
-        memmove(index + 1, index, n + 1);
-        *index = '(';
-        deploy_text(index + n + 1, sizeof index - n - 1, " * %d + t%z)", w[d].window, (size_t)d);
+        onnx_c_nest(index, w[d].window, "t", d);
     }
     onnx_c_line(c, "for (size_t k = 0; k < IN; k++)");
     onnx_c_line(c, "    sum += (uint32_t)((x0[%s] - %d) * w%z_[%s]);", row, (int64_t)x->zero,

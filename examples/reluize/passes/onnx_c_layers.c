@@ -181,7 +181,8 @@ static void onnx_c_conv_copy(onnx_c *c, const onnx_c_conv *p, const char *inside
 /* Writes the loops over taps, and what is done for each. */
 static void onnx_c_conv_taps(onnx_c *c, int node, const onnx_c_conv *p)
 {
-    char tap[16], out[16], place[128], inside[256] = "", row[256] = "x0", index[ONNX_C_TEXT] = "k";
+    char tap[16], out[16], place[128], inside[256] = "", row[ONNX_C_TEXT] = "x0";
+    char index[ONNX_C_TEXT] = "k";
     const int copied = onnx_c_conv_is_copied(p);
     size_t n;
     int d;
@@ -199,10 +200,7 @@ static void onnx_c_conv_taps(onnx_c *c, int node, const onnx_c_conv *p)
         }
         if (w->window > 1) {
             onnx_c_for(c, tap, (size_t)w->window);
-            n = strlen(index);
-            memmove(index + 1, index, n + 1);
-            *index = '(';
-            deploy_text(index + n + 1, sizeof index - n - 1, " * %d + %s)", w->window, tap);
+            onnx_c_nest(index, w->window, "t", d);
         }
         if (d == p->dims - 1)
             break;
@@ -213,10 +211,7 @@ static void onnx_c_conv_taps(onnx_c *c, int node, const onnx_c_conv *p)
             deploy_text(inside + n, sizeof inside - n, "%su%z < %d", n ? " && " : "", (size_t)d,
                         w->in);
         }
-        n = strlen(row);
-        memmove(row + 1, row, n + 1);
-        *row = '(';
-        deploy_text(row + n + 1, sizeof row - n - 1, " * %d + u%z)", w->in, (size_t)d);
+        onnx_c_nest(row, w->in, "u", d);
     }
     onnx_c_line(c, "const float *w = w%z_ + %s%s * OUT + o;", (size_t)node,
                 p->groups > 1 ? "group * IN * TAPS * OUT + " : "", index);
@@ -327,8 +322,7 @@ static int onnx_c_conv_write_products(onnx_c *c, int node, onnx_c_conv *p)
    over. */
 static void onnx_c_depthwise_taps(onnx_c *c, const onnx_c_conv *p)
 {
-    char tap[16], out[16], place[128], row[256] = "plane / OUT";
-    size_t n;
+    char tap[16], out[16], place[128], row[ONNX_C_TEXT] = "(plane / OUT)";
     int d;
     for (d = 0; d < p->dims - 1; d++) {
         const onnx_window *w = p->w + d;
@@ -341,12 +335,9 @@ static void onnx_c_depthwise_taps(onnx_c *c, const onnx_c_conv *p)
             onnx_c_line(c, "if (u%z >= %d)", (size_t)d, w->in);
             onnx_c_line(c, "    continue;");
         }
-        n = strlen(row);
-        memmove(row + 1, row, n + 1);
-        *row = '(';
-        deploy_text(row + n + 1, sizeof row - n - 1, ") * %d + u%z", w->in, (size_t)d);
+        onnx_c_nest(row, w->in, "u", d);
     }
-    onnx_c_line(c, "const float *row = x0 + (%s) * %d;", row, p->w[p->dims - 1].in);
+    onnx_c_line(c, "const float *row = x0 + %s * %d;", row, p->w[p->dims - 1].in);
 }
 
 /* One row of outputs: each tap of the last dimension for the outputs whose input is inside. */
@@ -354,7 +345,7 @@ static int onnx_c_conv_write_depthwise(onnx_c *c, int node, const onnx_c_conv *p
 {
     const onnx_window *w = p->w + p->dims - 1;
     const int last = p->dims - 1;
-    char index[ONNX_C_TEXT] = "plane % CHANNELS", out[ONNX_C_TEXT] = "plane", variable[16];
+    char index[ONNX_C_TEXT] = "(plane % CHANNELS)", out[ONNX_C_TEXT] = "plane", variable[16];
     int64_t t;
     size_t n;
     int bias, d;
@@ -368,10 +359,7 @@ static int onnx_c_conv_write_depthwise(onnx_c *c, int node, const onnx_c_conv *p
     for (d = 0; d < last; d++) {
         deploy_text(variable, sizeof variable, "r%z", (size_t)d);
         onnx_c_for(c, variable, (size_t)p->w[d].out);
-        n = strlen(out);
-        memmove(out + 1, out, n + 1);
-        *out = '(';
-        deploy_text(out + n + 1, sizeof out - n - 1, " * %d + r%z)", p->w[d].out, (size_t)d);
+        onnx_c_nest(out, p->w[d].out, "r", d);
     }
     onnx_c_line(c, "float *to = y + %s * COLUMNS;", out);
     onnx_c_line(c, "for (size_t i = 0; i < COLUMNS; i++)");
@@ -381,12 +369,9 @@ static int onnx_c_conv_write_depthwise(onnx_c *c, int node, const onnx_c_conv *p
         onnx_c_line(c, "    to[i] = 0;");
     onnx_c_depthwise_taps(c, p);
     for (d = 0; d < last; d++) {
-        n = strlen(index);
-        memmove(index + 1, index, n + 1);
-        *index = '(';
-        deploy_text(index + n + 1, sizeof index - n - 1, ") * %d + t%z", p->w[d].window, (size_t)d);
+        onnx_c_nest(index, p->w[d].window, "t", d);
     }
-    onnx_c_line(c, "const float *w = w%z_ + (%s) * %d;", (size_t)node, index, w->window);
+    onnx_c_line(c, "const float *w = w%z_ + %s * %d;", (size_t)node, index, w->window);
     for (t = 0; t < w->window; t++) {
         int64_t first, end;
         onnx_window_range(w, t, &first, &end);
@@ -480,10 +465,7 @@ static void onnx_c_transposed_taps(onnx_c *c, const onnx_c_conv *p, char *row, c
             *row = '(';
             strcat(row, ")");
         }
-        n = strlen(index);
-        memmove(index + 1, index, n + 1);
-        *index = '(';
-        deploy_text(index + n + 1, ONNX_C_TEXT - n - 1, " * %d + t%z)", w->window, (size_t)d);
+        onnx_c_nest(index, w->window, "t", d);
     }
 }
 
@@ -504,12 +486,9 @@ static int onnx_c_transposed_write(onnx_c *c, int node)
     onnx_c_open(c, "for (size_t block = 0; block < OUT; block += N)");
     onnx_c_line(c, "const size_t o = FIRST_(block, OUT, N);");
     for (d = 0; d < p.dims; d++) {
-        size_t n = strlen(out);
         deploy_text(variable, sizeof variable, "r%z", (size_t)d);
         onnx_c_for(c, variable, (size_t)p.w[d].in);
-        memmove(out + 1, out, n + 1);
-        *out = '(';
-        deploy_text(out + n + 1, sizeof out - n - 1, " * %d + r%z)", p.w[d].in, (size_t)d);
+        onnx_c_nest(out, p.w[d].in, "r", d);
     }
     onnx_c_line(c, "float sum[N];");
     onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");

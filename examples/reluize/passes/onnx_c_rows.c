@@ -77,10 +77,7 @@ void onnx_c_pool_taps(onnx_c *c, const onnx_window *w, int dims, char *row)
             onnx_c_line(c, "if (u%z >= %d)", (size_t)d, w[d].in);
             onnx_c_line(c, "    continue;");
         }
-        n = strlen(row);
-        memmove(row + 1, row, n + 1);
-        *row = '(';
-        deploy_text(row + n + 1, ONNX_C_TEXT - n - 1, " * %d + u%z)", w[d].in, (size_t)d);
+        onnx_c_nest(row, w[d].in, "u", d);
     }
 }
 
@@ -91,7 +88,6 @@ static int onnx_c_pool_write(onnx_c *c, int node)
     onnx_window w[ONNX_MOST_RANK];
     onnx_call call;
     int dims, d, average;
-    size_t n;
     onnx_c_call(c, node, &call, in);
     average = onnx_is(&call.node->op, "AveragePool");
     dims = onnx_windows(&call, in[0], NULL, w);
@@ -106,10 +102,7 @@ static int onnx_c_pool_write(onnx_c *c, int node)
     for (d = 0; d < dims; d++) {
         deploy_text(variable, sizeof variable, "r%z", (size_t)d);
         onnx_c_for(c, variable, (size_t)w[d].out);
-        n = strlen(out);
-        memmove(out + 1, out, n + 1);
-        *out = '(';
-        deploy_text(out + n + 1, sizeof out - n - 1, " * %d + r%z)", w[d].out, (size_t)d);
+        onnx_c_nest(out, w[d].out, "r", d);
     }
     if (average) {
         onnx_c_line(c, "float sum = 0;");
