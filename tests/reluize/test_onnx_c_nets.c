@@ -140,6 +140,12 @@ static const test_case cases[] = {
       "(1, 1, 2) of float: 'h' x  (3, 1, 2) of float: 'x' float w0_ 16: 1.7604687; float "
       "r0_ 16: -6.7201562; float b0_ 8: 9.968125; lstm0_ 13 0 27: 62.59; { lstm0_(y0, y1, "
       "x, work_ + 0); 56 bytes, 0 in floats" },
+    { "an LSTM whose last cells are an output", 0,
+      "x : 3 1 2; w[1,8,2] ~ 1; r[1,8,2] ~ 1; y h c = LSTM x w r | hidden_size=2; -> c h",
+      "void net(float *y0, float *y1, const float *x); y0  (1, 1, 2) of float: 'c' y1  (1, "
+      "1, 2) of float: 'h' x  (3, 1, 2) of float: 'x' float w0_ 16: 1.7604687; float r0_ "
+      "16: -6.7201562; float b0_ 8: 0; lstm0_ 13 0 28: 64.59; { lstm0_(work_ + 14, y1, y0, "
+      "x, work_ + 0); 80 bytes, 0 in floats" },
     { "a GRU and an RNN", 0,
       "x : 3 1 2; w[1,6,2] ~ 1; r[1,6,2] ~ 1; y = GRU x w r | hidden_size=2 "
       "linear_before_reset=1; v[1,2,2] "
@@ -786,6 +792,19 @@ static const test_case cases[] = {
       "1 0 4: 886.5365; { matmul3_(work_ + 0, x); quantizelinear7_(work_u8_ + 0, x); "
       "softmax9_(work_ + 4, work_ + 0); quantizelinear11_(y, work_ + 4, work_u8_ + 0); 36 "
       "bytes, 3 in floats" },
+    { "an interpolation in 8 bits", 1,
+      CONV "s[4] = 1 1 2 1.5; y = Resize c - s | mode:linear; " LAST,
+      "void net(uint8_t *y, const uint8_t *x); y  (1, 2, 8, 7) of uint8_t: 'o' x  (1, 3, "
+      "4, 5) of uint8_t: 'x' Element q of an input or output that has a SCALE stands for "
+      "SCALE * (q - ZERO). There is no float here. int8_t w4_ 12: -229.02; int32_t b4_ 4: "
+      "7131.67; int32_t m4_ 4: 9.9243739e+09; uint8_t h4_ 4: 239.1; quantizelinear4_ 6 0 "
+      "7: 1986.12; uint8_t from3_7_ 14: 70.77; int16_t weight3_7_ 14: 39343.56; uint8_t "
+      "from2_7_ 16: 62.11; int16_t weight2_7_ 16: 43095.04; quantizelinear7_ 6 0 3: "
+      "3.4574516e+09; int8_t w11_ 8: 583.54; int32_t b11_ 2: -30052.18; int32_t m11_ 2: "
+      "3.3219821e+09; uint8_t h11_ 2: 90.06; quantizelinear11_ 6 0 7: 2139.28; { "
+      "quantizelinear4_(work_u8_ + 224, x, work_u8_ + 0); quantizelinear7_(work_u8_ + 0, "
+      "work_u8_ + 224); quantizelinear11_(y, work_u8_ + 0, work_u8_ + 224); 304 bytes, 0 "
+      "in floats" },
     { "no layer of 8 bits", 1, "x : 2 3; y = Relu x; -> y",
       "C file: no value is quantized: expected QuantizeLinear and DequantizeLinear" },
 };

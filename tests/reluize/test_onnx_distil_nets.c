@@ -92,6 +92,10 @@ static const test_case cases[] = {
     { "an inner value of half the size in the student", "half=1", NULL, LAYERS "; -> o",
       "43 elements, 1 inner values. 0.012629 and 2.4316 of 4. 0.011226 and 2.0156 of 4. "
       "0.0095009 and 1.9198 of 4. u 0.219907; b 0.647704; w 0.359985; d 9.05264; " },
+    { "an inner value whose channels have sizes of their own in the student", "channels=1", NULL,
+      LAYERS "; -> o",
+      "43 elements, 1 inner values. 0.012629 and 2.2536 of 4. 0.012183 and 2.4571 of 4. "
+      "0.010483 and 2.1368 of 4. u -0.0110451; b 0.562004; w 0.351147; d 9.05343; " },
     { "a matrix on the left", "", NULL,
       "x : 1 4 5; u[5,4] ~ 0.9; h = MatMul u x; y = Relu h; w[3,5] ~ 1; o = MatMul w y; -> o",
       "35 elements, 1 inner values. 3.5662 and 0 of 4. 6.2079 and 0.0022913 of 4. 7.7551 "
@@ -267,6 +271,7 @@ static void add_written(const onnx_distil *d, const onnx_graph *before)
 static void distil(const test_case *c, const onnx_graph *original, const onnx_graph *student)
 {
     static const float half[2] = { 0.5f, 8 }; /* the second one is no part of it */
+    static const float each[5] = { 0.5f, 1, 2, -1, 0.25f }, shift[5] = { 0, 0.1f, 0, 0.2f, 0 };
     onnx_distil_map map = { 0, 0, 1, half, NULL };
     onnx_distil_options o = onnx_distil_defaults();
     char said[160] = "";
@@ -280,6 +285,12 @@ static void distil(const test_case *c, const onnx_graph *original, const onnx_gr
     o.whiten = (int)option(c->options, "whiten", o.whiten);
     if (option(c->options, "half", 0) > 0) {
         map.value = onnx_graph_find(original, "h");
+        o.map = &map;
+        o.maps = 1;
+    }
+    if (option(c->options, "channels", 0) > 0) {
+        const onnx_distil_map by_channel = { onnx_graph_find(original, "h"), -1, 5, each, shift };
+        map = by_channel;
         o.map = &map;
         o.maps = 1;
     }

@@ -436,6 +436,16 @@ static const test_case cases[] = {
       "group=4; -> e",
       "equalized 0. progress 2 of 3. Conv x k > c; Sigmoid c > s; Mul c s > r; Conv r d > "
       "e; 0 for 8 bits. k -2.195; d 94.244; apart 0" },
+    { "channels that are alike behind another node", "equal=1",
+      "x : -1 3 5 5; n = Neg x; k[4,3,1,1] ~ 1; c = Conv n k; r = Relu c; "
+      "" UNLIKE "e = Conv r d | group=4; -> e",
+      "equalized 1. progress 2 of 3. Neg x > n; Conv n k > c; Relu c > r; Conv r d > e; 0 "
+      "for 8 bits. k -2.0112; d 2669.7; apart 0" },
+    { "Gemm with a factor", "", HEAD "u[4,4] ~ 1; h = Gemm x u | alpha=0.5; y = Relu h; " LAST,
+      "1 layers, 1 values, 8 bytes, opset 13. h float in floats: its factors alpha and "
+      "beta are not 1, or its input is transposed; y clamp in floats; o layer. progress 2 "
+      "of 3. Gemm x u > h; Relu h > y; y 0.008097; w_quantized 728.24 of 8 at 0.01309 of 2 "
+      "along 1; MatMul y_dequantized w_dequantized > o; 3 for 8 bits. apart 0.225" },
     { "channels that are alike behind a smooth gate", "equal=1",
       "x : -1 3 5 5; k[4,3,1,1] = 4 -4 4 0.02 0.02 -0.02 0.5 0.3 0.2 1 -1 1; b[4] = 0.1 0.001 "
       "0 0; c = Conv x k b; s = Sigmoid c; r = Mul c s; " UNLIKE "e = Conv r d | group=4; -> e",
