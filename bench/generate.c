@@ -63,10 +63,12 @@ static double read_bytes(size_t bytes)
 
 static void build(model *m, size_t layers, size_t width, size_t vocabulary, lgelu_gate_kind gate)
 {
-    lgelu_transformer shape = { layers, width / 64, width, 0, gate, 1, 0, 0, 0 };
+    const lgelu_transformer shape = { .layers = layers,
+                                      .heads = width < 64 ? 1 : width / 64,
+                                      .width = width,
+                                      .gate = gate,
+                                      .lambda = 1 };
     int x, i;
-    if (!shape.heads)
-        shape.heads = 1;
     lgelu_net_begin(&m->net, m->nodes, (int)(sizeof m->nodes / sizeof *m->nodes));
     m->net.prepack = 1;
     x = lgelu_tokens(&m->net, "x", CONTEXT, vocabulary);

@@ -7,7 +7,6 @@
 #define LGELU_TRAINER
 #include "../lgelu.h"
 #include "../tests/tools/isa.h"
-#include "gates_other.h"
 #include "peers.h"
 #include "clock.h"
 #include <float.h>
@@ -85,13 +84,13 @@ static void run_silu_backward(float l, size_t n) { sink += lgelu_silu_backward(y
 static void run_elu(float l, size_t n)
 {
     (void)l;
-    elu_forward(y, x, n);
+    lgelu_elu_forward(y, x, n);
 }
 
 static void run_elu_backward(float l, size_t n)
 {
     (void)l;
-    elu_backward(y, dy, x, n);
+    lgelu_elu_backward(y, dy, x, n);
 }
 
 static void run_channels(float l, size_t n)
@@ -365,20 +364,17 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         run *run;
-        int of_study; /* not a kernel of lgelu.h */
-    } gates[] = {
-        { "GELU forward", run_forward, 0 }, { "GELU backward dx and dλ", run_backward, 0 },
-        { "SiLU forward", run_silu, 0 },    { "SiLU backward dx and dβ", run_silu_backward, 0 },
-        { "ELU forward", run_elu, 1 },      { "ELU backward", run_elu_backward, 1 }
-    };
+    } gates[] = { { "GELU forward", run_forward }, { "GELU backward dx and dλ", run_backward },
+                  { "SiLU forward", run_silu },    { "SiLU backward dx and dβ", run_silu_backward },
+                  { "ELU forward", run_elu },      { "ELU backward", run_elu_backward } };
     static const distribution kinds[] = { NORMAL, UNIFORM };
     static const float lambdas[] = { 1, 2, 30 };
     const int n_forward = (int)(sizeof forward / sizeof *forward),
               n_backward = (int)(sizeof backward / sizeof *backward);
     const char *json = NULL;
-    int quick = 0, i, d, l, isa, n_other = 1, n_study = 1;
+    int quick = 0, i, d, l, isa, n_other = 1, n_gate = 1;
     double short_ns[2] = { 1e30, 1e30 };
-    contender other[CONTENDERS], study[CONTENDERS] = { { "memcpy", run_memcpy, -1, 0, 1 } };
+    contender other[CONTENDERS], gate[CONTENDERS] = { { "memcpy", run_memcpy, -1, 0, 1 } };
 
     for (i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--json") && i + 1 < argc) {
@@ -425,16 +421,13 @@ int main(int argc, char **argv)
         measure("others", other, n_other, NORMAL, 1, l ? L2 : L1, ROUNDS, 2e-4);
     for (i = 0; i < (int)(sizeof gates / sizeof *gates); i++) {
         for (isa = LGELU_ISA_SCALAR; isa <= LGELU_ISA_AVX512; isa++) {
-            /* ELU is a loop of examples/study, which is compiled up to AVX2. */
-            if (isa == LGELU_ISA_AVX512 && gates[i].of_study)
-                continue;
-            study[n_study].name = gates[i].name;
-            study[n_study].run = gates[i].run;
-            study[n_study++].isa = isa;
+            gate[n_gate].name = gates[i].name;
+            gate[n_gate].run = gates[i].run;
+            gate[n_gate++].isa = isa;
         }
     }
     for (d = 0; d < 2; d++)
-        measure("gates", study, n_study, kinds[d], 1, L1, ROUNDS, 2e-4);
+        measure("gates", gate, n_gate, kinds[d], 1, L1, ROUNDS, 2e-4);
     /* Data in memory, without libm's loop. */
     if (!quick) {
         contender big[CONTENDERS];

@@ -41,9 +41,11 @@ static void fail(const char *what, const char *why)
 
 static void build(model *m, const settings *s, lgelu_mode mode)
 {
-    const lgelu_transformer shape = {
-        s->layers, HEADS, s->width, 0, LGELU_GATE_LAMBDA, 1, 0, 0, 0
-    };
+    const lgelu_transformer shape = { .layers = s->layers,
+                                      .heads = HEADS,
+                                      .width = s->width,
+                                      .gate = LGELU_GATE_LAMBDA,
+                                      .lambda = 1 };
     lgelu_net *net = &m->net;
     size_t bytes;
     lgelu_net_begin(net, m->nodes, NODES);
