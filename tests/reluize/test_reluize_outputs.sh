@@ -58,6 +58,9 @@ convert wide x --int8 $out/eight.onnx --quiet && grep -q '^in 8 bits: on held-ou
 verdict $? "the report says so if 8 bits lose much" "$(said)"
 convert relu x --int8 $out/eight.onnx --quiet && ! grep -q 'more than in floats' $out/text
 verdict $? "and nothing if they do not" "$(said)"
+convert named x --int8-before $out/before_8.onnx --quiet && convert before_8 x &&
+    grep -q '^It is in 8 bits already (QuantizeLinear): convert the network in floats' $out/text && ! grep -q '^Gates' $out/text
+verdict $? "of a file in 8 bits, whose gates are not found, the report says what to convert" "$(said)"
 rm -f $out/out.onnx
 code=1 refused '--augment is for a model with one input, of images' \
     $out/reluize $out/policy.onnx --data $out/x.npy -o $out/out.onnx --steps 2 --augment --early 0 --quiet

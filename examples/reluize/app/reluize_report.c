@@ -200,7 +200,6 @@ static void print_gates_that_stay(FILE *f, const conversion *c)
     free(group);
 }
 
-/* What became of the gates: how many were replaced, and what stays. */
 /* How to do without a linear term. */
 static const char *without_line(void)
 {
@@ -210,6 +209,7 @@ static const char *without_line(void)
                         : "; --no-line does without it";
 }
 
+/* What became of the gates: how many were replaced, and what stays. */
 static void print_gates(FILE *f, const conversion *c)
 {
     const size_t relus = relus_of(c, 0), alone = relus_of(c, 1);
@@ -325,6 +325,24 @@ static void print_layers(FILE *f, const conversion *c)
     print_layers_left(f, c);
 }
 
+/* The first operator of a file that was quantized, or NULL. */
+static const char *operator_of_integers(const onnx_graph *graph)
+{
+    static const char *const name[] = {
+        "QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
+        "QLinearMatMul",  "ConvInteger",           "MatMulInteger"
+    };
+    size_t k;
+    int i;
+    for (i = 0; i < graph->top.nodes; i++) {
+        for (k = 0; k < sizeof name / sizeof *name; k++) {
+            if (onnx_is(&graph->top.node[i].op, name[k]))
+                return name[k];
+        }
+    }
+    return NULL;
+}
+
 /* Of a model without a gate that can be replaced. */
 static void print_unchanged(FILE *f, const conversion *c)
 {
@@ -333,6 +351,11 @@ static void print_unchanged(FILE *f, const conversion *c)
     if (c->leaky_stays)
         fprintf(f, "Its leaky ReLUs (%zu) are piecewise linear: %s.\n", c->leaky_stays,
                 advice(ADVICE_LEAKY));
+    if (c->stays && operator_of_integers(c->graph))
+        fprintf(f,
+                "It is in 8 bits already (%s): convert the network in floats that it was made of, "
+                "and write that in 8 bits (--int8).\n",
+                operator_of_integers(c->graph));
     print_gates_that_stay(f, c);
 }
 
