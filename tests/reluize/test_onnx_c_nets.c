@@ -146,6 +146,19 @@ static const test_case cases[] = {
       "1, 2) of float: 'h' x  (3, 1, 2) of float: 'x' float w0_ 16: 1.7604687; float r0_ "
       "16: -6.7201562; float b0_ 8: 0; lstm0_ 13 0 28: 64.59; { lstm0_(work_ + 14, y1, y0, "
       "x, work_ + 0); 80 bytes, 0 in floats" },
+    { "places along the first axis", 0,
+      "x : 3 4; a = ArgMax x; b = ArgMin x | axis=0 select_last_index=1; c = Cast a | to=1; d "
+      "= Cast b | to=1; -> c d",
+      "void net(float *y0, float *y1, const float *x); y0  (1, 4) of float: 'c' y1  (1, 4) "
+      "of float: 'd' x  (3, 4) of float: 'x' argmax0_ 3 1 5: 533.57; argmin1_ 3 1 5: "
+      "533.57; cast2_ 1 0 2: 190.84; cast3_ 1 0 2: 190.84; { argmax0_(work_i64_ + 0, x); "
+      "argmin1_(work_i64_ + 4, x); cast2_(y0, work_i64_ + 0); cast3_(y1, work_i64_ + 4); "
+      "64 bytes, 0 in floats" },
+    { "means of a normalisation as an output", 0,
+      "x : 2 4; t[4] = 1 1 2 2; y m = LayerNormalization x t; -> m y",
+      "C file: node '' (LayerNormalization): its second output is not available" },
+    { "places of maxima as an output", 0, "x : 1 2 4 4; y p = MaxPool x | kernel_shape=2,2; -> p y",
+      "C file: node '' (MaxPool): the places of maxima are not available" },
     { "a GRU and an RNN", 0,
       "x : 3 1 2; w[1,6,2] ~ 1; r[1,6,2] ~ 1; y = GRU x w r | hidden_size=2 "
       "linear_before_reset=1; v[1,2,2] "
