@@ -387,7 +387,11 @@ class Function:
         if code[name].text == ")":                           # LGELU__FN(name)
             name = opposite(code, name) - 1
         begin = name
-        while code[begin - 1].kind == "name" or code[begin - 1].text == "*":
+        while code[begin - 1].kind == "name" or code[begin - 1].text in "*)":
+            if code[begin - 1].text == ")":                  # a type, LGELU__FN(name), or the end of what is before the function
+                if code[opposite(code, begin - 1) - 1].text != "LGELU__FN":
+                    break
+                begin = opposite(code, begin - 1)
             begin -= 1
         self.start, self.end = code[begin].start, code[last].end
         self.body = code[first].start
