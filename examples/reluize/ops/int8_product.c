@@ -870,8 +870,25 @@ static INT8_DOT void int8_sums_neon_dot(int32_t *sums, const int8_tile *t, size_
 
 /* ---- a tile ---- */
 
-/* Multiplies blocks one at a time, in parts of at most `most_rows` rows. In a part of fewer, the
-   last row is repeated. */
+/* Rows of a tile from `row` on, at most so many. In a part of fewer, the last row is repeated. */
+static void int8_part_of(int8_tile *part, const int8_tile *t, size_t row, size_t most_rows)
+{
+    size_t r;
+    part->matrix = t->matrix;
+    part->offset = t->offset;
+    part->zero = t->zero;
+    part->most = t->most;
+    part->plain = t->plain;
+    part->rows = t->rows - row < most_rows ? t->rows - row : most_rows;
+    for (r = 0; r < most_rows; r++) {
+        const size_t from = row + (r < part->rows ? r : part->rows - 1);
+        part->row[r] = t->row[from];
+        part->bytes[r] = t->bytes[from];
+        part->sums[r] = t->sums[from];
+    }
+}
+
+/* Multiplies blocks one at a time, in parts of at most `most_rows` rows. */
 #if INT8_X86 || INT8_ARM
 static void int8_by_block(const int8_tile *t, size_t first, size_t blocks, size_t most_rows,
                           void (*sums_of)(int32_t *sums, const int8_tile *t, size_t block),
@@ -879,21 +896,10 @@ static void int8_by_block(const int8_tile *t, size_t first, size_t blocks, size_
                                           size_t blocks))
 {
     int32_t sums[4 * INT8_BLOCK];
-    size_t b, r, k;
+    size_t b, r;
     for (r = 0; r < t->rows; r += most_rows) {
         int8_tile part;
-        part.matrix = t->matrix;
-        part.offset = t->offset;
-        part.zero = t->zero;
-        part.most = t->most;
-        part.plain = t->plain;
-        part.rows = t->rows - r < most_rows ? t->rows - r : most_rows;
-        for (k = 0; k < most_rows; k++) {
-            const size_t from = r + (k < part.rows ? k : part.rows - 1);
-            part.row[k] = t->row[from];
-            part.bytes[k] = t->bytes[from];
-            part.sums[k] = t->sums[from];
-        }
+        int8_part_of(&part, t, r, most_rows);
         for (b = first; b < first + blocks; b++) {
             sums_of(sums, &part, b);
             rounded(sums, &part, b, 1);
@@ -934,20 +940,9 @@ static void int8_some_blocks(const int8_tile *t, size_t first, size_t blocks, in
 static void int8_some_rows(const int8_tile *t, size_t row, size_t first, size_t blocks,
                            int8_set set)
 {
-    size_t parts = (blocks + INT8_WIDE - 1) / INT8_WIDE, r;
+    size_t parts = (blocks + INT8_WIDE - 1) / INT8_WIDE;
     int8_tile part;
-    part.matrix = t->matrix;
-    part.offset = t->offset;
-    part.rows = t->rows - row < INT8_PART ? t->rows - row : INT8_PART;
-    part.zero = t->zero;
-    part.most = t->most;
-    part.plain = t->plain;
-    for (r = 0; r < INT8_PART; r++) {
-        const size_t from = row + (r < part.rows ? r : part.rows - 1);
-        part.row[r] = t->row[from];
-        part.bytes[r] = t->bytes[from];
-        part.sums[r] = t->sums[from];
-    }
+    int8_part_of(&part, t, row, INT8_PART);
     /* The parts differ by one block at most: four blocks are two and two. */
     while (parts) {
         const size_t n = (blocks + parts - 1) / parts;

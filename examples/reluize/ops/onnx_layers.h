@@ -211,7 +211,7 @@ typedef struct {
 } onnx_resample;
 
 /* Describes dimension d of a Resize or Upsample that interpolates; dimensions are resampled from
-   the last to the first. Returns 0 or -1; free the three arrays in either case. */
+   the last to the first. Returns 0 or -1; free r in either case, before the run ends. */
 int onnx_resampled(onnx_call *c, int d, onnx_resample *r);
 void onnx_resample_free(onnx_resample *r);
 
@@ -225,7 +225,7 @@ typedef struct {
     int64_t out[ONNX_MOST_RANK], *index[ONNX_WHOLE_AXES], *weight[ONNX_WHOLE_AXES];
 } onnx_whole_resample;
 
-/* Returns 0, 1: this Resize has no such form, or -1; free it in any case. */
+/* Returns 0, 1: this Resize has no such form, or -1; free it in any case, before the run ends. */
 int onnx_whole_resampled(onnx_call *c, onnx_whole_resample *r);
 void onnx_whole_resample_free(onnx_whole_resample *r);
 

@@ -113,6 +113,10 @@ void onnx_elements_to(onnx_tensor *y, size_t from, size_t n, const void *of);
    an integer (0: it is none). */
 int onnx_is_narrow_float(int type);
 int onnx_narrow_bits(int type);
+/* Whether a type is uint8 or int8, and what is exclusive-ored to such bytes to make their order
+   that of bytes without a sign. */
+int onnx_is_byte(int type);
+uint8_t onnx_byte_flip(int type);
 /* How numbers between two powers of 2 become float8e8m0. */
 typedef enum { ONNX_ROUND_UP, ONNX_ROUND_DOWN, ONNX_ROUND_NEAREST } onnx_rounding;
 /* A narrow floating-point number as a float, and the nearest one to x, ties to even; beyond the

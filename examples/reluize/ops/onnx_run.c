@@ -753,6 +753,10 @@ int onnx_is_whole(int type)
     return (type >= ONNX_U8 && type <= ONNX_I64) || type == ONNX_U32 || type == ONNX_U64;
 }
 
+int onnx_is_byte(int type) { return type == ONNX_U8 || type == ONNX_I8; }
+
+uint8_t onnx_byte_flip(int type) { return type == ONNX_I8 ? 128 : 0; }
+
 void onnx_floats_of(const onnx_tensor *x, size_t from, size_t n, float *to)
 {
     size_t i;
@@ -781,7 +785,7 @@ void onnx_floats_to(onnx_tensor *x, size_t from, size_t n, const float *y)
     } else if (x->type == ONNX_F16) {
         for (i = 0; i < n; i++)
             ((uint16_t *)x->data)[from + i] = onnx_to_half(y[i]);
-    } else if (x->type == ONNX_U8 || x->type == ONNX_I8) {
+    } else if (onnx_is_byte(x->type)) {
         const int64_t least = x->type == ONNX_I8 ? -128 : 0;
         for (i = 0; i < n; i++)
             ((uint8_t *)x->data)[from + i] =

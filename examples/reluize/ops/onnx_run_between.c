@@ -493,7 +493,7 @@ static const onnx_between_tables *onnx_between_tables_of(onnx_call *c, const onn
     y = onnx_between_evaluate(c, e, type, rank, channels);
     if (!y && !onnx_run_lacks_memory(c->run))
         c->run->message[0] = 0;
-    if (y && (y->type == ONNX_U8 || y->type == ONNX_I8) && y->count == 256 * channels) {
+    if (y && onnx_is_byte(y->type) && y->count == 256 * channels) {
         to = (uint8_t *)(t + 1);
         t->y_type = y->type;
         for (i = 0; i < y->count; i++)
@@ -513,7 +513,7 @@ static int onnx_between_run_table(onnx_call *c, const onnx_eight *e)
     size_t channels = 1, inner, plane;
     const onnx_between_tables *t;
     onnx_tensor *y;
-    if (x->type != ONNX_U8 && x->type != ONNX_I8)
+    if (!onnx_is_byte(x->type))
         return 1;
     if (e->by_channel && x->rank > 1)
         channels = (size_t)x->dim[1];
@@ -707,19 +707,6 @@ static int onnx_between_run_product(onnx_call *c, const onnx_eight *e)
     return onnx_whole_product(c, &p);
 }
 
-/* The grid of values of a type with a scale and a zero point, which may be NULL. Returns 0: they
-   have another type. */
-static int onnx_between_grid(int8_steps *g, int type, const onnx_tensor *scale,
-                             const onnx_tensor *zero)
-{
-    if ((type != ONNX_U8 && type != ONNX_I8) || (zero && zero->type != type))
-        return 0;
-    g->flip = type == ONNX_I8 ? 128 : 0;
-    g->scale = (float)onnx_tensor_real(scale, 0);
-    g->zero = g->flip + (zero ? (int32_t)onnx_tensor_whole(zero, 0) : 0);
-    return 1;
-}
-
 static int onnx_between_run_pair(onnx_call *c, const onnx_eight *e)
 {
     const onnx_run *r = c->run;
@@ -732,11 +719,11 @@ static int onnx_between_run_pair(onnx_call *c, const onnx_eight *e)
     p.clamps = e->clamps;
     for (k = 0; k < 2; k++) {
         x[k] = onnx_run_get(r, e->source[k]);
-        if (!onnx_between_grid(p.of + k, x[k]->type, r->constant[e->scale[k]],
-                               onnx_between_constant(r, e->zero[k])))
+        if (!onnx_int8_grid(p.of + k, x[k]->type, r->constant[e->scale[k]],
+                            onnx_between_constant(r, e->zero[k])))
             return 1;
     }
-    if (!onnx_between_grid(&p.to, type, r->constant[e->scale[2]], zero) || x[0]->rank != x[1]->rank
+    if (!onnx_int8_grid(&p.to, type, r->constant[e->scale[2]], zero) || x[0]->rank != x[1]->rank
         || memcmp(x[0]->dim, x[1]->dim, (size_t)x[0]->rank * sizeof *x[0]->dim))
         return 1;
     y = onnx_out(c, 0, type, x[0]->rank, x[0]->dim);
@@ -820,8 +807,7 @@ static int onnx_between_run_move(onnx_call *c, const onnx_eight *e)
             in[k] = onnx_run_get(r, e->source[k]);
         else if (n->input[k] >= 0)
             in[k] = r->constant[n->input[k]];
-        if (k < e->sources
-            && (in[k]->type != in[0]->type || (in[k]->type != ONNX_U8 && in[k]->type != ONNX_I8)))
+        if (k < e->sources && (in[k]->type != in[0]->type || !onnx_is_byte(in[k]->type)))
             return 1;
     }
     if (onnx_run_node(r, e->layer, in, out, r->value)) {

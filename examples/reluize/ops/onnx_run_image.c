@@ -274,11 +274,36 @@ static void onnx_image_set_taps(const image_plan *p, int d, int64_t at, int64_t 
         weight[k] = weight[k] / sum;
 }
 
-/* Interpolates dimension d: x (outer, in, inner) to y (outer, out, inner). */
-static void onnx_image_dimension(const onnx_tensor *x, onnx_tensor *y, int d, const int64_t *index,
-                                 const float *weight, const int *taps, int most)
+/* Describes how dimension d is interpolated. Returns 0 or -1; free r in either case. */
+static int onnx_image_taps(onnx_call *c, const image_plan *p, int d, onnx_resample *r)
 {
-    const size_t in = (size_t)x->dim[d], out = (size_t)y->dim[d];
+    const int most = onnx_image_most_taps(p, d);
+    const size_t out = (size_t)p->out[d], room = deploy_times(out, (size_t)most);
+    size_t i;
+    memset(r, 0, sizeof *r);
+    r->most = most;
+    r->out = p->out[d];
+    r->index = (int64_t *)onnx_room(c, room, sizeof *r->index);
+    r->weight = r->index ? (float *)onnx_room(c, room, sizeof *r->weight) : NULL;
+    r->taps = r->weight ? (int *)onnx_room(c, out, sizeof *r->taps) : NULL;
+    for (i = 0; r->taps && i < out; i++)
+        onnx_image_set_taps(p, d, (int64_t)i, r->index + i * (size_t)most,
+                            r->weight + i * (size_t)most, r->taps + i);
+    return r->taps ? 0 : -1;
+}
+
+void onnx_resample_free(onnx_resample *r)
+{
+    onnx_room_free(r->index);
+    onnx_room_free(r->weight);
+    onnx_room_free(r->taps);
+}
+
+/* Interpolates dimension d: x (outer, in, inner) to y (outer, out, inner). */
+static void onnx_image_dimension(const onnx_tensor *x, onnx_tensor *y, int d,
+                                 const onnx_resample *r)
+{
+    const size_t in = (size_t)x->dim[d], out = (size_t)y->dim[d], most = (size_t)r->most;
     const size_t outer = onnx_extent(x, 0, d), inner = onnx_extent(x, d + 1, x->rank);
     size_t o, i, j;
     int k;
@@ -288,9 +313,9 @@ static void onnx_image_dimension(const onnx_tensor *x, onnx_tensor *y, int d, co
         for (i = 0; i < out; i++) {
             for (j = 0; j < inner; j++)
                 to[j] = 0;
-            for (k = 0; k < taps[i]; k++) {
-                const float w = weight[i * (size_t)most + (size_t)k];
-                const float *row = from + (size_t)index[i * (size_t)most + (size_t)k] * inner;
+            for (k = 0; k < r->taps[i]; k++) {
+                const float w = r->weight[i * most + (size_t)k];
+                const float *row = from + (size_t)r->index[i * most + (size_t)k] * inner;
                 const onnx_four four = onnx_four_set(w);
                 for (j = 0; j + 4 <= inner; j += 4)
                     onnx_four_store(to + j,
@@ -307,33 +332,20 @@ static void onnx_image_dimension(const onnx_tensor *x, onnx_tensor *y, int d, co
 /* Interpolates dimension d of *x, which is replaced. */
 static int onnx_image_resample(onnx_call *c, const image_plan *p, int d, onnx_tensor **x)
 {
-    const int most = onnx_image_most_taps(p, d);
-    const size_t out = (size_t)p->out[d], room = deploy_times(out, (size_t)most);
-    int64_t dim[ONNX_MOST_RANK], *index;
-    onnx_tensor *y;
-    float *weight;
-    int *taps;
-    size_t i;
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_tensor *y = NULL;
+    onnx_resample r;
     memcpy(dim, (*x)->dim, sizeof dim);
     dim[d] = p->out[d];
-    y = onnx_tensor_make(c->run, ONNX_F32, p->rank, dim);
-    index = y ? (int64_t *)onnx_room(c, room, sizeof *index) : NULL;
-    weight = index ? (float *)onnx_room(c, room, sizeof *weight) : NULL;
-    taps = weight ? (int *)onnx_room(c, out, sizeof *taps) : NULL;
-    for (i = 0; taps && i < out; i++)
-        onnx_image_set_taps(p, d, (int64_t)i, index + i * (size_t)most, weight + i * (size_t)most,
-                            taps + i);
-    if (taps) {
-        onnx_image_dimension(*x, y, d, index, weight, taps, most);
+    if (!onnx_image_taps(c, p, d, &r))
+        y = onnx_tensor_make(c->run, ONNX_F32, p->rank, dim);
+    if (y) {
+        onnx_image_dimension(*x, y, d, &r);
         onnx_tensor_free(*x);
         *x = y;
-    } else {
-        onnx_tensor_free(y);
     }
-    onnx_room_free(index);
-    onnx_room_free(weight);
-    onnx_room_free(taps);
-    return taps ? 0 : -1;
+    onnx_resample_free(&r);
+    return y ? 0 : -1;
 }
 
 /* Sets outputs whose coordinate is outside of the image to extrapolation_value. */
@@ -585,36 +597,18 @@ static int onnx_image_resize_old(onnx_call *c)
 
 int onnx_resampled(onnx_call *c, int d, onnx_resample *r)
 {
-    const int old = c->opset < 11;
     int k, same = 1;
     image_plan p;
-    int64_t i;
     memset(r, 0, sizeof *r);
-    if (old ? onnx_image_read_old(c, &p) : onnx_image_read_resize(c, &p))
+    if (c->opset < 11 ? onnx_image_read_old(c, &p) : onnx_image_read_resize(c, &p))
         return -1;
     r->out = d < p.rank ? p.out[d] : 0;
     for (k = 0; k < p.rank; k++)
         same &= p.out[k] == p.in[k];
-    if (p.mode == IMAGE_NEAREST || p.coordinates == IMAGE_CROP || d >= p.rank || same)
+    if (p.mode == IMAGE_NEAREST || p.coordinates == IMAGE_CROP || d >= p.rank || same
+        || onnx_image_stays(&p, d))
         return 0;
-    if (onnx_image_stays(&p, d))
-        return 0;
-    r->most = onnx_image_most_taps(&p, d);
-    r->index = (int64_t *)deploy_room((size_t)(p.out[d] * r->most), sizeof *r->index);
-    r->weight = (float *)deploy_room((size_t)(p.out[d] * r->most), sizeof *r->weight);
-    r->taps = (int *)deploy_room((size_t)p.out[d], sizeof *r->taps);
-    if (!r->index || !r->weight || !r->taps)
-        return onnx_refuse_call(c, "out of memory");
-    for (i = 0; i < p.out[d]; i++)
-        onnx_image_set_taps(&p, d, i, r->index + i * r->most, r->weight + i * r->most, r->taps + i);
-    return 0;
-}
-
-void onnx_resample_free(onnx_resample *r)
-{
-    free(r->index);
-    free(r->weight);
-    free(r->taps);
+    return onnx_image_taps(c, &p, d, r);
 }
 
 /* Rounds the weights of one output to steps of 2^-bits; their sum is that of the floats, rounded:
@@ -645,10 +639,10 @@ static double onnx_image_whole_axis(onnx_call *c, const onnx_resample *from, int
     int64_t largest = 0;
     size_t i, t;
     r->taps[k] = from->taps[0];
-    r->index[k] = (int64_t *)deploy_room(out * taps, sizeof **r->index);
-    r->weight[k] = (int64_t *)deploy_room(out * taps, sizeof **r->weight);
-    if (!r->index[k] || !r->weight[k])
-        return onnx_refuse_call(c, "out of memory");
+    r->index[k] = (int64_t *)onnx_room(c, out * taps, sizeof **r->index);
+    r->weight[k] = r->index[k] ? (int64_t *)onnx_room(c, out * taps, sizeof **r->weight) : NULL;
+    if (!r->weight[k])
+        return -1;
     for (i = 0; i < out; i++) {
         const int64_t now = onnx_image_whole_taps(r->weight[k] + i * taps, from->weight + i * most,
                                                   r->taps[k], bits);
@@ -694,8 +688,8 @@ void onnx_whole_resample_free(onnx_whole_resample *r)
 {
     int k;
     for (k = 0; k < ONNX_WHOLE_AXES; k++) {
-        free(r->index[k]);
-        free(r->weight[k]);
+        onnx_room_free(r->index[k]);
+        onnx_room_free(r->weight[k]);
     }
 }
 

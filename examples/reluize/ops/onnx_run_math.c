@@ -947,7 +947,7 @@ static int onnx_math_range(int type, float *least, float *most)
 {
     const int is_signed = type == ONNX_I2 || type == ONNX_I4 || type == ONNX_I8 || type == ONNX_I16;
     int bits = onnx_narrow_bits(type);
-    if (type == ONNX_U8 || type == ONNX_I8)
+    if (onnx_is_byte(type))
         bits = 8;
     else if (type == ONNX_U16 || type == ONNX_I16)
         bits = 16;
@@ -983,19 +983,6 @@ static int onnx_math_quantize_narrow(onnx_call *c, const onnx_math_scales *s, in
     return y ? 0 : -1;
 }
 
-/* The grid of bytes of this type with one scale in float; 0: it is another one. */
-static int onnx_math_grid(int8_steps *g, int type, const onnx_tensor *scale,
-                          const onnx_tensor *zero)
-{
-    if ((type != ONNX_U8 && type != ONNX_I8) || scale->type != ONNX_F32 || scale->count != 1
-        || (zero && zero->count != 1))
-        return 0;
-    g->flip = type == ONNX_I8 ? 128 : 0;
-    g->scale = *(const float *)scale->data;
-    g->zero = g->flip + (zero ? (int32_t)onnx_tensor_whole(zero, 0) : 0);
-    return 1;
-}
-
 static int onnx_run_quantize(onnx_call *c)
 {
     const onnx_tensor *x = onnx_in_of(c, 0), *scale = onnx_in_of(c, 1), *zero = onnx_in_of(c, 2);
@@ -1015,7 +1002,7 @@ static int onnx_run_quantize(onnx_call *c)
     if (onnx_math_range(type, &least, &most))
         return onnx_refuse_call(c, "a result of type %s is not supported", onnx_type_name(type));
     y = onnx_out(c, 0, type, x->rank, x->dim);
-    if (y && x->type == ONNX_F32 && onnx_math_grid(&grid, type, scale, zero)) {
+    if (y && x->type == ONNX_F32 && onnx_int8_grid(&grid, type, scale, zero)) {
         int8_quantize((uint8_t *)y->data, (const float *)x->data, x->count, &grid,
                       onnx_int8_set(c->run));
         return 0;
@@ -1046,7 +1033,7 @@ static int onnx_run_dequantize(onnx_call *c)
         || (zero && zero->type != x->type) || !onnx_is_float(type))
         return onnx_refuse_call(c, "a value of type %s is not supported", onnx_type_name(x->type));
     y = onnx_out(c, 0, type, x->rank, x->dim);
-    if (y && type == ONNX_F32 && onnx_math_grid(&grid, x->type, scale, zero)) {
+    if (y && type == ONNX_F32 && onnx_int8_grid(&grid, x->type, scale, zero)) {
         int8_dequantize((float *)y->data, (const uint8_t *)x->data, x->count, &grid,
                         onnx_int8_set(c->run));
         return 0;

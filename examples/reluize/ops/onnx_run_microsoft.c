@@ -954,7 +954,7 @@ static int onnx_ms_quantized_sum(onnx_call *c, onnx_tensor *y, const onnx_tensor
     if (!y)
         return -1;
     if (!scale || scale->count != 1 || (zero && zero->count != 1) || y->type != ONNX_F32
-        || (type != ONNX_U8 && type != ONNX_I8))
+        || !onnx_is_byte(type))
         onnx_refuse_call(c, "expected one scale and one zero point of the output, of 8 bits");
     else
         q = onnx_tensor_make(c->run, type, y->rank, y->dim);

@@ -540,7 +540,7 @@ static void onnx_pool_bytes_task(size_t task, void *user)
 static int onnx_pool_is_of_bytes(const onnx_call *c, const pool_plan *p)
 {
     const int type = c->in[0]->type;
-    return (type == ONNX_U8 || type == ONNX_I8) && p->kind == POOL_MAX && p->dims <= 2
+    return onnx_is_byte(type) && p->kind == POOL_MAX && p->dims <= 2
            && !(c->outputs > 1 && c->wanted[1]) && onnx_pool_windows_have_elements(p);
 }
 
@@ -553,7 +553,7 @@ static int onnx_pool_run_bytes(onnx_call *c, pool_plan *p, const int64_t *dim)
         return y ? 0 : -1;
     p->x_bytes = (const uint8_t *)x->data;
     p->y_bytes = (uint8_t *)y->data;
-    p->flip = x->type == ONNX_I8 ? 128 : 0;
+    p->flip = onnx_byte_flip(x->type);
     p->seen = (unsigned char *)onnx_work(c, deploy_times(p->tasks, onnx_pool_bytes_work(&b)));
     if (!p->seen)
         return -1;

@@ -29,7 +29,7 @@ enum {
 /* Returns whether a zero point is one for all; *zero becomes that of bytes without a sign. */
 static int whole_zero(const onnx_tensor *x, const onnx_tensor *zero, int32_t *to)
 {
-    const int offset = x->type == ONNX_I8 ? 128 : 0;
+    const int offset = onnx_byte_flip(x->type);
     *to = offset;
     if (!zero)
         return 1;
@@ -62,6 +62,17 @@ static int8_t whole_weight(const onnx_tensor *w, size_t i)
     if (w->type == ONNX_I8)
         return ((const int8_t *)w->data)[i];
     return (int8_t)(((const uint8_t *)w->data)[i] - 128);
+}
+
+int onnx_int8_grid(int8_steps *g, int type, const onnx_tensor *scale, const onnx_tensor *zero)
+{
+    if (!onnx_is_byte(type) || scale->type != ONNX_F32 || scale->count != 1
+        || (zero && (zero->type != type || zero->count != 1)))
+        return 0;
+    g->flip = onnx_byte_flip(type);
+    g->scale = *(const float *)scale->data;
+    g->zero = g->flip + (zero ? (int32_t)onnx_tensor_whole(zero, 0) : 0);
+    return 1;
 }
 
 onnx_whole onnx_whole_of(const onnx_call *c)
@@ -104,9 +115,7 @@ static int whole_has_scales(const onnx_whole *p, size_t outputs)
         return 1;
     return p->x_scale->count == 1 && (p->floats || p->y_scale->count == 1)
            && outputs % p->w_scale->count == 0
-           && (!p->y_zero
-               || (p->y_zero->count == 1
-                   && (p->y_zero->type == ONNX_U8 || p->y_zero->type == ONNX_I8)));
+           && (!p->y_zero || (p->y_zero->count == 1 && onnx_is_byte(p->y_zero->type)));
 }
 
 /* A bound of the result as an integer of its type. */
@@ -312,7 +321,7 @@ static const uint8_t *whole_matrix_row(const whole_rows *p, size_t i)
 static uint8_t *whole_values(onnx_call *c, const onnx_tensor *x)
 {
     uint8_t *to = (uint8_t *)onnx_room(c, deploy_plus(x->count, INT8_SLACK), 1);
-    const uint8_t flip = x->type == ONNX_I8 ? 128 : 0;
+    const uint8_t flip = onnx_byte_flip(x->type);
     size_t i;
     if (to && !flip)
         memcpy(to, x->data, x->count);
@@ -364,8 +373,8 @@ int onnx_whole_matmul(onnx_call *c, const onnx_whole *p, int turned)
     uint8_t *bytes = NULL;
     int32_t zero;
     int failed;
-    if ((x->type != ONNX_U8 && x->type != ONNX_I8) || w->rank != 2 || x->rank < 1 || !x->count
-        || !w->count || !whole_zero(x, p->x_zero, &zero))
+    if (!onnx_is_byte(x->type) || w->rank != 2 || x->rank < 1 || !x->count || !w->count
+        || !whole_zero(x, p->x_zero, &zero))
         return 1;
     inputs = (size_t)w->dim[turned];
     outputs = (size_t)w->dim[!turned];
@@ -422,8 +431,8 @@ static int whole_begin_conv(onnx_call *c, const onnx_whole *p, whole_conv *v, in
     const int64_t groups = onnx_int(c, "group", 1);
     int k;
     memset(v, 0, sizeof *v);
-    if ((x->type != ONNX_U8 && x->type != ONNX_I8) || x->rank < 3 || w->rank != x->rank || !x->count
-        || !w->count || groups < 1 || w->dim[0] % groups || w->dim[1] * groups != x->dim[1]
+    if (!onnx_is_byte(x->type) || x->rank < 3 || w->rank != x->rank || !x->count || !w->count
+        || groups < 1 || w->dim[0] % groups || w->dim[1] * groups != x->dim[1]
         || !whole_zero(x, p->x_zero, &v->zero)
         || !(whole_kept(c, p, v->zero) || whole_is_symmetric(w, p->w_zero))
         || (p->bias && p->bias->count != (size_t)w->dim[0])
@@ -434,7 +443,7 @@ static int whole_begin_conv(onnx_call *c, const onnx_whole *p, whole_conv *v, in
         memcpy(v->w, p->windows, (size_t)v->dims * sizeof *v->w);
     else if (onnx_windows(c, x, w, v->w) < 0)
         return -1;
-    v->flip = x->type == ONNX_I8 ? 128 : 0;
+    v->flip = onnx_byte_flip(x->type);
     v->images = (size_t)x->dim[0];
     v->groups = (size_t)groups;
     v->in = (size_t)w->dim[1];
@@ -996,10 +1005,9 @@ static int whole_begin_product(const onnx_call *c, const onnx_whole *p, whole_pr
     int32_t za, zb;
     int d;
     memset(v, 0, sizeof *v);
-    if ((a->type != ONNX_U8 && a->type != ONNX_I8) || (b->type != ONNX_U8 && b->type != ONNX_I8)
-        || a->rank < 2 || a->rank != b->rank || !a->count || !b->count
-        || !whole_zero(a, p->x_zero, &za) || !whole_zero(b, p->w_zero, &zb)
-        || p->w_scale->count != 1 || !whole_has_scales(p, 1))
+    if (!onnx_is_byte(a->type) || !onnx_is_byte(b->type) || a->rank < 2 || a->rank != b->rank
+        || !a->count || !b->count || !whole_zero(a, p->x_zero, &za)
+        || !whole_zero(b, p->w_zero, &zb) || p->w_scale->count != 1 || !whole_has_scales(p, 1))
         return 1;
     for (d = 0; d < a->rank - 2; d++) {
         if (a->dim[d] != b->dim[d])
@@ -1019,7 +1027,7 @@ static int whole_begin_product(const onnx_call *c, const onnx_whole *p, whole_pr
     v->g.size[0] = v->g.out_size[0] = v->g.window[0] = v->g.window[1] = 1;
     v->g.stride[0] = v->g.stride[1] = v->g.dilation[0] = v->g.dilation[1] = 1;
     v->g.zero = (uint8_t)zb;
-    v->g.flip = b->type == ONNX_I8 ? 128 : 0;
+    v->g.flip = onnx_byte_flip(b->type);
     int8_planes_begin(&v->g);
     v->set = onnx_int8_set(c->run);
     return v->k > WHOLE_INPUTS || b->dim[a->rank - 2] != (int64_t)v->k;
@@ -1098,7 +1106,7 @@ static onnx_tensor *whole_spread(onnx_call *c, const onnx_tensor *x, const onnx_
     y = onnx_tensor_make(c->run, x->type, x->rank, dim);
     if (!y)
         return NULL;
-    memset(y->data, zero ^ (x->type == ONNX_I8 ? 128 : 0), y->count);
+    memset(y->data, zero ^ onnx_byte_flip(x->type), y->count);
     do {
         int64_t at = 0;
         for (k = 0; k < x->rank; k++)
@@ -1141,9 +1149,9 @@ int onnx_whole_transposed(onnx_call *c, const onnx_whole *p)
     onnx_whole q = *p;
     int32_t zero;
     int k, failed;
-    if ((x->type != ONNX_U8 && x->type != ONNX_I8) || (w->type != ONNX_U8 && w->type != ONNX_I8)
-        || x->rank < 3 || w->rank != x->rank || !x->count || !w->count || groups < 1
-        || w->dim[0] != x->dim[1] || w->dim[0] % groups || !whole_zero(x, p->x_zero, &zero))
+    if (!onnx_is_byte(x->type) || !onnx_is_byte(w->type) || x->rank < 3 || w->rank != x->rank
+        || !x->count || !w->count || groups < 1 || w->dim[0] != x->dim[1] || w->dim[0] % groups
+        || !whole_zero(x, p->x_zero, &zero))
         return 1;
     if (onnx_transposed_windows(c, x, w, t) < 0)
         return -1;
@@ -1222,7 +1230,7 @@ static void whole_pool_task(size_t plane, void *user)
     size_t i;
     whole_add_windows(p->w, p->dims,
                       (const uint8_t *)p->x->data + plane * onnx_windows_in(p->w, p->dims),
-                      p->x->type == ONNX_I8 ? 128 : 0, sum);
+                      onnx_byte_flip(p->x->type), sum);
     for (i = 0; i < n; i++)
         sum[i] -= p->zero * p->inside[i];
     int8_to_bytes((uint8_t *)p->y->data + plane * n, sum, n, 0, 1, &p->result->scaling, p->set);
@@ -1301,7 +1309,7 @@ static int whole_mean_windows(onnx_call *c, const onnx_whole *p, int32_t zero, f
 static void whole_add_reduced(int32_t *sum, const onnx_tensor *x, const unsigned char *reduced,
                               int32_t zero)
 {
-    const uint8_t flip = x->type == ONNX_I8 ? 128 : 0, *from = (const uint8_t *)x->data;
+    const uint8_t flip = onnx_byte_flip(x->type), *from = (const uint8_t *)x->data;
     const int last = x->rank - 1;
     const int64_t n = x->dim[last];
     int64_t place[ONNX_MOST_RANK] = { 0 }, i;
@@ -1355,9 +1363,9 @@ static int whole_mean_reduced(onnx_call *c, const onnx_whole *p, int32_t zero, f
 static int whole_is_of_bytes(const onnx_whole *p, int32_t *zero)
 {
     const onnx_tensor *x = p->x, *to = p->y_zero;
-    return (x->type == ONNX_U8 || x->type == ONNX_I8) && x->rank >= 1 && x->count
-           && whole_zero(x, p->x_zero, zero) && p->x_scale->count == 1 && p->y_scale->count == 1
-           && (!to || (to->count == 1 && (to->type == ONNX_U8 || to->type == ONNX_I8)));
+    return onnx_is_byte(x->type) && x->rank >= 1 && x->count && whole_zero(x, p->x_zero, zero)
+           && p->x_scale->count == 1 && p->y_scale->count == 1
+           && (!to || (to->count == 1 && onnx_is_byte(to->type)));
 }
 
 int onnx_whole_mean(onnx_call *c, const onnx_whole *p)
@@ -1401,7 +1409,7 @@ static void whole_interpolate(int32_t *y, const int32_t *x, const onnx_whole_res
 static int32_t *whole_interpolated(onnx_call *c, const onnx_tensor *x, int32_t zero,
                                    const onnx_whole_resample *r, size_t *n)
 {
-    const uint8_t flip = x->type == ONNX_I8 ? 128 : 0, *bytes = (const uint8_t *)x->data;
+    const uint8_t flip = onnx_byte_flip(x->type), *bytes = (const uint8_t *)x->data;
     int32_t *from = (int32_t *)onnx_room(c, x->count, sizeof *from);
     size_t i, inner = 1;
     int k, d = x->rank - 1;

@@ -42,6 +42,10 @@
 /* The instruction set for products of bytes: the best one that lgelu.h may use. */
 int8_set onnx_int8_set(const onnx_run *run);
 
+/* The grid of values of a type with a scale, and a zero point or NULL. Returns 0: they are no bytes
+   with one scale in float and one zero point. */
+int onnx_int8_grid(int8_steps *g, int type, const onnx_tensor *scale, const onnx_tensor *zero);
+
 /* What is known of the integers of a layer: x, its scale and zero point, w, its scale and zero
    point, the scale and zero point of the result, bias. Any but x and w may be NULL: then zero
    points are 0, and without a scale of the result the sums are returned. Means and Resize have no
