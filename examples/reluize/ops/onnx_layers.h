@@ -194,6 +194,45 @@ size_t onnx_windows_out(const onnx_window *w, int dims);
 size_t onnx_windows_in(const onnx_window *w, int dims);
 size_t onnx_windows_size(const onnx_window *w, int dims);
 
+/* Describes images with a border as wide as their windows reach, without what no window reads:
+   before is 0. Returns their elements. */
+size_t onnx_windows_pad(const onnx_window *w, int dims, onnx_window *padded);
+/* Where row `row` of such an image begins in the image without a border; -1: it is a border. Rows
+   are counted over all dimensions but the last, like the taps and outputs below. */
+int64_t onnx_window_source(const onnx_window *w, const onnx_window *padded, int dims, size_t row);
+
+/* Sets tap to the place of tap number n in its window. */
+void onnx_window_tap(const onnx_window *w, int dims, size_t n, int64_t *tap);
+/* Where the row of the image begins that row `row` of the outputs reads with this tap; -1: none. */
+ONNX_QUICK int64_t onnx_window_row(const onnx_window *w, int dims, size_t row, const int64_t *tap)
+{
+    int64_t at = 0, step = w[dims - 1].in;
+    int k;
+    for (k = dims - 2; k >= 0; k--) {
+        const int64_t out = (int64_t)(row % (size_t)w[k].out),
+                      i = out * w[k].stride - w[k].before + tap[k] * w[k].dilation;
+        if (i < 0 || i >= w[k].in)
+            return -1;
+        at += i * step;
+        step *= w[k].in;
+        row /= (size_t)w[k].out;
+    }
+    return at;
+}
+
+/* How far tap number n is from tap 0 in the image. */
+ONNX_QUICK size_t onnx_window_reach(const onnx_window *w, int dims, size_t n)
+{
+    size_t at = 0, step = 1;
+    int k;
+    for (k = dims - 1; k >= 0; k--) {
+        at += n % (size_t)w[k].window * (size_t)w[k].dilation * step;
+        step *= (size_t)w[k].in;
+        n /= (size_t)w[k].window;
+    }
+    return at;
+}
+
 /* The outputs from *first to *end - 1 for which tap t of a dimension is inside the input. */
 void onnx_window_range(const onnx_window *w, int64_t t, int64_t *first, int64_t *end);
 

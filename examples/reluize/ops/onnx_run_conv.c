@@ -40,35 +40,6 @@ typedef struct {
 
 /* ---- [1] PATCHES ---- */
 
-/* Sets tap to the place of tap number n. */
-static void onnx_conv_tap(const conv_plan *plan, size_t n, int64_t *tap)
-{
-    int k;
-    for (k = plan->dims - 1; k >= 0; k--) {
-        tap[k] = (int64_t)(n % (size_t)plan->w[k].window);
-        n /= (size_t)plan->w[k].window;
-    }
-}
-
-/* Returns the row of the image that row `row` of the outputs reads with these taps, as an offset;
-   -1: none. */
-static int64_t onnx_conv_row(const conv_plan *plan, size_t row, const int64_t *tap)
-{
-    int64_t at = 0, step = plan->w[plan->dims - 1].in;
-    int k;
-    for (k = plan->dims - 2; k >= 0; k--) {
-        const onnx_window *w = plan->w + k;
-        const int64_t out = (int64_t)(row % (size_t)w->out),
-                      i = out * w->stride - w->before + tap[k] * w->dilation;
-        if (i < 0 || i >= w->in)
-            return -1;
-        at += i * step;
-        step *= w->in;
-        row /= (size_t)w->out;
-    }
-    return at;
-}
-
 /* Images as their windows read them: with zeros around them, and without what no window reads. */
 typedef struct {
     const conv_plan *plan;         /* of the images without zeros */
@@ -88,17 +59,8 @@ static void onnx_conv_pad_plane(const conv_padded *p, size_t plane, float *to)
     const int64_t end = w->before + w->in < width ? w->before + w->in : width;
     size_t row;
     for (row = 0; row < p->pixels / (size_t)width; row++, to += width) {
-        size_t rest = row;
-        int64_t at = 0, step = w->in;
-        int k, inside = end > first;
-        for (k = last - 1; k >= 0; k--) {
-            const int64_t i = (int64_t)(rest % (size_t)p->w[k].in) - plan->w[k].before;
-            inside &= i >= 0 && i < plan->w[k].in;
-            at += i * step;
-            step *= plan->w[k].in;
-            rest /= (size_t)p->w[k].in;
-        }
-        if (inside)
+        const int64_t at = onnx_window_source(plan->w, p->w, plan->dims, row);
+        if (at >= 0 && end > first)
             memcpy(to + first, x + at + first - w->before, (size_t)(end - first) * sizeof *to);
     }
 }
@@ -114,15 +76,9 @@ static int onnx_conv_padded_windows(const conv_plan *plan, conv_padded *p)
 {
     int k, beyond = 0;
     p->plan = plan;
-    p->pixels = 1;
-    for (k = 0; k < plan->dims; k++) {
-        onnx_window *w = p->w + k;
-        *w = plan->w[k];
-        w->in = (w->out - 1) * w->stride + (w->window - 1) * w->dilation + 1;
-        w->before = w->after = 0;
-        beyond |= plan->w[k].before || w->in > plan->w[k].in;
-        p->pixels = deploy_times(p->pixels, (size_t)w->in);
-    }
+    p->pixels = onnx_windows_pad(plan->w, plan->dims, p->w);
+    for (k = 0; k < plan->dims; k++)
+        beyond |= plan->w[k].before || p->w[k].in > plan->w[k].in;
     return beyond;
 }
 
@@ -171,24 +127,11 @@ static size_t onnx_conv_runs(const conv_patches *p, size_t j, size_t cols, conv_
         r->to = done;
         r->n = width - at < cols - done ? width - at : cols - done;
         r->x = p->x + (j + done) / plan->pixels * image
-               + onnx_conv_row(plan, pixel / width, first_tap) + (int64_t)at * w->stride;
+               + onnx_window_row(plan->w, plan->dims, pixel / width, first_tap)
+               + (int64_t)at * w->stride;
         done += r->n;
     }
     return runs;
-}
-
-/* Returns how far tap number n lies from tap 0 in the image. */
-static size_t onnx_conv_reach(const conv_plan *plan, size_t n)
-{
-    size_t at = 0, step = 1;
-    int k;
-    for (k = plan->dims - 1; k >= 0; k--) {
-        const onnx_window *w = plan->w + k;
-        at += n % (size_t)w->window * (size_t)w->dilation * step;
-        step *= (size_t)w->in;
-        n /= (size_t)w->window;
-    }
-    return at;
 }
 
 /* Copies every stride-th element of x. A run is short, so that a call of memcpy would take longer
@@ -218,7 +161,8 @@ static void onnx_conv_read_columns(float *out, size_t out_stride, size_t i, size
     size_t done = 0, r, tap;
     /* The rows of one tap after another: they differ in the channel alone. */
     for (tap = i % plan->taps; done < rows && done < plan->taps; done++) {
-        const size_t from = onnx_conv_reach(plan, tap) + (i + done) / plan->taps * plan->x_pixels;
+        const size_t from =
+            onnx_window_reach(plan->w, plan->dims, tap) + (i + done) / plan->taps * plan->x_pixels;
         for (r = 0; r < runs; r++) {
             const float *x = run[r].x + from;
             float *to = out + done * out_stride + run[r].to;
@@ -557,7 +501,7 @@ static void onnx_conv_taps(conv_depthwise *d, const conv_plan *p)
     memset(&tap, 0, sizeof tap);
     for (tap.number = 0; tap.number < p->taps; tap.number++) {
         int64_t *place = d->place[tap.number];
-        onnx_conv_tap(p, tap.number, place);
+        onnx_window_tap(p->w, p->dims, tap.number, place);
         tap.at = 0;
         for (k = 0; k < p->dims; k++)
             tap.at = tap.at * p->w[k].in + place[k] * p->w[k].dilation - p->w[k].before;
@@ -620,8 +564,8 @@ static void onnx_conv_plane(const conv_plan *p, float *y, const float *x, const 
             y[pixel + k] = bias;
         for (tap = 0; tap < p->taps; tap++) {
             int64_t place[ONNX_MOST_RANK], low, high, at, last;
-            onnx_conv_tap(p, tap, place);
-            at = onnx_conv_row(p, pixel / width, place);
+            onnx_window_tap(p->w, p->dims, tap, place);
+            at = onnx_window_row(p->w, p->dims, pixel / width, place);
             last = place[p->dims - 1];
             onnx_window_range(w, last, &low, &high);
             if (at >= 0 && high > low)
@@ -769,8 +713,8 @@ static void onnx_conv_in_double(const conv_plan *p, const double *x, const doubl
         y[i] = 0;
         for (tap = 0; tap < p->taps; tap++) {
             int64_t place[ONNX_MOST_RANK], row, column;
-            onnx_conv_tap(p, tap, place);
-            row = onnx_conv_row(p, pixel / width, place);
+            onnx_window_tap(p->w, p->dims, tap, place);
+            row = onnx_window_row(p->w, p->dims, pixel / width, place);
             column = (int64_t)(pixel % width) * last->stride - last->before
                      + place[p->dims - 1] * last->dilation;
             if (row < 0 || column < 0 || column >= last->in)
@@ -1009,10 +953,10 @@ static void onnx_conv_add_up_task(size_t channel, void *user)
         const float *from = p->columns + (channel * plan->taps + tap) * plan->pixels;
         int64_t place[ONNX_MOST_RANK], low, high, k;
         size_t pixel;
-        onnx_conv_tap(plan, tap, place);
+        onnx_window_tap(plan->w, plan->dims, tap, place);
         onnx_window_range(w, place[dims - 1], &low, &high);
         for (pixel = 0; pixel < plan->pixels; pixel += (size_t)w->out) {
-            int64_t at = onnx_conv_row(plan, pixel / (size_t)w->out, place);
+            int64_t at = onnx_window_row(plan->w, dims, pixel / (size_t)w->out, place);
             if (at < 0)
                 continue;
             at += place[dims - 1] * w->dilation - w->before;

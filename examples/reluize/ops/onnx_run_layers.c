@@ -270,6 +270,43 @@ size_t onnx_windows_size(const onnx_window *w, int dims)
     return n;
 }
 
+size_t onnx_windows_pad(const onnx_window *w, int dims, onnx_window *padded)
+{
+    size_t n = 1;
+    int k;
+    for (k = 0; k < dims; k++) {
+        padded[k] = w[k];
+        padded[k].in = (w[k].out - 1) * w[k].stride + (w[k].window - 1) * w[k].dilation + 1;
+        padded[k].before = padded[k].after = 0;
+        n = deploy_times(n, (size_t)padded[k].in);
+    }
+    return n;
+}
+
+int64_t onnx_window_source(const onnx_window *w, const onnx_window *padded, int dims, size_t row)
+{
+    int64_t at = 0, step = w[dims - 1].in;
+    int k;
+    for (k = dims - 2; k >= 0; k--) {
+        const int64_t i = (int64_t)(row % (size_t)padded[k].in) - w[k].before;
+        if (i < 0 || i >= w[k].in)
+            return -1;
+        at += i * step;
+        step *= w[k].in;
+        row /= (size_t)padded[k].in;
+    }
+    return at;
+}
+
+void onnx_window_tap(const onnx_window *w, int dims, size_t n, int64_t *tap)
+{
+    int k;
+    for (k = dims - 1; k >= 0; k--) {
+        tap[k] = (int64_t)(n % (size_t)w[k].window);
+        n /= (size_t)w[k].window;
+    }
+}
+
 void onnx_window_range(const onnx_window *w, int64_t t, int64_t *first, int64_t *end)
 {
     const int64_t at = t * w->dilation - w->before; /* of output 0 */

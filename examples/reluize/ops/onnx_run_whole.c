@@ -416,7 +416,7 @@ typedef struct {
     onnx_window w[ONNX_MOST_RANK];
     size_t images, groups, in, out; /* channels of a group */
     size_t pixels, area, taps;      /* of an output, of an input, of a window */
-    int64_t size[ONNX_MOST_RANK];   /* of the image with its borders */
+    onnx_window of[ONNX_MOST_RANK]; /* of the image with its borders */
     size_t padded;                  /* elements of that, of one channel */
     int32_t zero;
     uint8_t flip;
@@ -623,40 +623,13 @@ static int whole_conv_planes(onnx_call *c, const onnx_whole *p, whole_conv *v, c
 
 /* ---- [6] CONV ---- */
 
-/* Sets the sizes of the image with borders, as large as its windows reach. */
-static void whole_borders(whole_conv *v)
-{
-    int k;
-    v->padded = 1;
-    for (k = 0; k < v->dims; k++) {
-        const onnx_window *w = v->w + k;
-        v->size[k] = (w->out - 1) * w->stride + (w->window - 1) * w->dilation + 1;
-        v->padded *= (size_t)v->size[k];
-    }
-}
-
-/* Row `row` of the image with borders: where it begins in a plane of x; -1: it is a border. */
-static int64_t whole_source(const whole_conv *v, size_t row)
-{
-    int64_t at = 0, step = v->w[v->dims - 1].in;
-    int k;
-    for (k = v->dims - 2; k >= 0; k--) {
-        const int64_t i = (int64_t)(row % (size_t)v->size[k]) - v->w[k].before;
-        if (i < 0 || i >= v->w[k].in)
-            return -1;
-        at += i * step;
-        step *= v->w[k].in;
-        row /= (size_t)v->size[k];
-    }
-    return at;
-}
-
 /* Copies a row of one group to the image with borders, channels last. */
 static void whole_fill_row(size_t row, void *user)
 {
     const whole_conv *v = (const whole_conv *)user;
     const onnx_window *w = v->w + v->dims - 1;
-    const int64_t width = v->size[v->dims - 1], source = whole_source(v, row);
+    const int64_t width = v->of[v->dims - 1].in;
+    const int64_t source = onnx_window_source(v->w, v->of, v->dims, row);
     const int64_t first = w->before > 0 ? w->before : 0;
     const int64_t end = w->before + w->in < width ? w->before + w->in : width;
     uint8_t *to = v->image + row * (size_t)width * v->in;
@@ -673,15 +646,14 @@ static void whole_fill_row(size_t row, void *user)
 /* Where the window of a pixel begins. */
 static const uint8_t *whole_window(const whole_rows *p, size_t i)
 {
+    static const int64_t first_tap[ONNX_MOST_RANK] = { 0 };
     const whole_conv *v = (const whole_conv *)p->user;
-    size_t at = 0, step = 1;
-    int k;
-    for (k = v->dims - 1; k >= 0; k--) {
-        at += i % (size_t)v->w[k].out * (size_t)v->w[k].stride * step;
-        step *= (size_t)v->size[k];
-        i /= (size_t)v->w[k].out;
-    }
-    return v->image + at * v->in;
+    const onnx_window *last = v->of + v->dims - 1;
+    const size_t row = i / (size_t)last->out, column = i % (size_t)last->out;
+    return v->image
+           + ((size_t)onnx_window_row(v->of, v->dims, row, first_tap)
+              + column * (size_t)last->stride)
+                 * v->in;
 }
 
 /* Taps of a window that are stored one after another: those of the last dimension. */
@@ -696,16 +668,8 @@ static void whole_segments(const whole_conv *v, size_t *offset)
 {
     const size_t run = whole_run_of(v);
     size_t n;
-    for (n = 0; n < v->taps; n += run) {
-        size_t rest = n, at = 0, step = 1;
-        int k;
-        for (k = v->dims - 1; k >= 0; k--) {
-            at += rest % (size_t)v->w[k].window * (size_t)v->w[k].dilation * step;
-            step *= (size_t)v->size[k];
-            rest /= (size_t)v->w[k].window;
-        }
-        offset[n / run] = at * v->in;
-    }
+    for (n = 0; n < v->taps; n += run)
+        offset[n / run] = onnx_window_reach(v->of, v->dims, n) * v->in;
 }
 
 /* The weights of a group as (outputs, taps, channels). */
@@ -726,7 +690,7 @@ static int whole_conv_group(onnx_call *c, whole_conv *v, const onnx_whole *p, si
                             const size_t *offset)
 {
     const size_t channels = v->groups * v->in, outputs = v->groups * v->out;
-    const size_t run = whole_run_of(v), row = (size_t)v->size[v->dims - 1];
+    const size_t run = whole_run_of(v), row = (size_t)v->of[v->dims - 1].in;
     const size_t segments = v->taps / run;
     void *memory = onnx_room(c, int8_pack_bytes(v->out, segments, run * v->in), 1);
     int32_t *bias = (int32_t *)onnx_room(c, v->out, sizeof *bias);
@@ -798,22 +762,12 @@ static void whole_depthwise_task(size_t task, void *user)
         for (i = 0; i < width; i++)
             sum[i] = d->p->bias ? ((const int32_t *)d->p->bias->data)[channel] : 0;
         for (tap = 0; tap < v->taps; tap++) {
-            const int64_t last = (int64_t)(tap % (size_t)w->window);
-            size_t rest = tap / (size_t)w->window, at_row = row;
-            int64_t at = 0, step = w->in, low, high;
-            int k, inside = 1;
-            for (k = v->dims - 2; k >= 0; k--) {
-                const onnx_window *u = v->w + k;
-                const int64_t q = (int64_t)(at_row % (size_t)u->out) * u->stride - u->before
-                                  + (int64_t)(rest % (size_t)u->window) * u->dilation;
-                inside &= q >= 0 && q < u->in;
-                at += q * step;
-                step *= u->in;
-                at_row /= (size_t)u->out;
-                rest /= (size_t)u->window;
-            }
+            int64_t place[ONNX_MOST_RANK], at, last, low, high;
+            onnx_window_tap(v->w, v->dims, tap, place);
+            at = onnx_window_row(v->w, v->dims, row, place);
+            last = place[v->dims - 1];
             onnx_window_range(w, last, &low, &high);
-            if (inside && high > low)
+            if (at >= 0 && high > low)
                 whole_add_tap(sum + low, x + at + low * w->stride - w->before + last * w->dilation,
                               v->zero, whole_weight(d->p->w, channel * v->taps + tap),
                               (size_t)w->stride, v->flip, (size_t)(high - low));
@@ -860,7 +814,7 @@ static int whole_conv_rows(onnx_call *c, const onnx_whole *p, whole_conv *v, con
         onnx_room_free(ready);
         return failed;
     }
-    whole_borders(v);
+    v->padded = onnx_windows_pad(v->w, v->dims, v->of);
     weights = (int8_t *)onnx_room(c, v->out * v->in * v->taps, 1);
     offset = (size_t *)onnx_room(c, v->taps, sizeof *offset);
     v->image = (uint8_t *)onnx_room(c, deploy_plus(deploy_times(v->padded, v->in), INT8_SLACK), 1);
