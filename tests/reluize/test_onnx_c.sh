@@ -108,15 +108,8 @@ WITH=floats integers 'g++ with fma, some nodes in floats' 6 6 60 g++ -x c++ -O2 
 # files of floats on another processor, under emulation: the bits that the evaluator has here
 cat > $out/use_net.c << 'END'
 #include "net.h"
-#include <stdio.h>
+#include "tools/npy_floats.h"
 #include <string.h>
-/* the floats of a .npy file, behind its head */
-static int floats(const char *path, float *x, size_t n)
-{
-    FILE *f = fopen(path, "rb");
-    int bad = !f || fseek(f, 128, SEEK_SET) || fread(x, sizeof *x, n, f) != n;
-    return bad | (f && fclose(f));
-}
 int main(int argc, char **argv)
 {
     static float x[net_inputs], y[net_outputs], right[net_outputs];
@@ -140,7 +133,7 @@ processor()
     if [ "$why" ]; then echo "skip C files of floats on $name: $why"; return; fi
     right=0 moved=0 said=
     for net in $nets; do
-        $out/onnx_c $out/$net.onnx -o $out/net.c --header $out/net.h > $out/said 2>&1 && $compile "$@" $out/use_net.c $out/net.c -lm -o $out/use_net >> $out/said 2>&1 &&
+        $out/onnx_c $out/$net.onnx -o $out/net.c --header $out/net.h > $out/said 2>&1 && $compile "$@" -I. $out/use_net.c $out/net.c -lm -o $out/use_net >> $out/said 2>&1 &&
             $runner $out/use_net $out/$net.npy $out/$net.right.npy && right=$((right + 1)) || said="$said $net $(head -n 1 $out/said)"
         $runner $out/use_net $out/$net.npy $out/$net.right.npy another || moved=$((moved + 1))
     done
@@ -224,15 +217,8 @@ verdict $? 'an interpolated dimension that keeps its size has memory, too' "$(ca
 $onnx tools/onnx_c_branches.py $out || exit 1
 cat > $out/use_rate.c << 'END'
 #include "rate.h"
-#include <stdio.h>
+#include "tools/npy_floats.h"
 #include <string.h>
-/* the floats of a .npy file, behind its head */
-static int floats(const char *path, float *x, size_t n)
-{
-    FILE *f = fopen(path, "rb");
-    int bad = !f || fseek(f, 128, SEEK_SET) || fread(x, sizeof *x, n, f) != n;
-    return bad | (f && fclose(f));
-}
 int main(int argc, char **argv)
 {
     float x[rate_inputs], a[rate_outputs_0], b[rate_outputs_1], right_a[rate_outputs_0], right_b[rate_outputs_1];
@@ -245,7 +231,7 @@ END
 for rate in 16000 8000; do
     $out/onnx_run $out/rate.onnx --input x=$out/x.npy --input sr=$out/rate$rate.npy --output a=$out/a$rate.npy --output b=$out/b.npy &&
         $out/onnx_c $out/rate.onnx -o $out/rate.c --header $out/rate.h --fix sr=$rate 2> $out/stderr &&
-        $CC -std=c99 $out/use_rate.c $out/rate.c -lm -o $out/use$rate && $out/use$rate $out/x.npy $out/a$rate.npy $out/b.npy
+        $CC -std=c99 -I. $out/use_rate.c $out/rate.c -lm -o $out/use$rate && $out/use$rate $out/x.npy $out/a$rate.npy $out/b.npy
     verdict $? "the branch of a sampling rate of $rate, and those of shapes in it, have the bits of the evaluator" "$(cat $out/stderr)"
 done
 $out/use8000 $out/x.npy $out/a16000.npy $out/b.npy

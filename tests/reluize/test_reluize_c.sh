@@ -37,15 +37,8 @@ cat > $out/use_rate.c << 'END'
 #include "rate.h"
 #include "rate8.h"
 #include <math.h>
-#include <stdio.h>
+#include "tools/npy_floats.h"
 #include <string.h>
-/* the floats of a .npy file, behind its head */
-static int floats(const char *path, float *x, size_t n)
-{
-    FILE *f = fopen(path, "rb");
-    int bad = !f || fseek(f, 128, SEEK_SET) || fread(x, sizeof *x, n, f) != n;
-    return bad | (f && fclose(f));
-}
 /* X Y Y8: an input, and the outputs of both files; 0: the C files have them, 3: the one in floats has others */
 int main(int argc, char **argv)
 {
@@ -68,7 +61,7 @@ for rate in 16000 8000; do
     $out/reluize --quiet $out/rate.onnx --data $out/x.npy --fix sr=$rate -o $out/rate_relu.onnx --int8 $out/rate_eight.onnx --c $out/rate.c --c8 $out/rate8.c --h > $out/stdout 2> $out/stderr &&
         grep -q '^Inputs of --fix are constants: 1. Branches that stand in place of nodes If: 1.$' $out/stdout && grep -q '^Gates: 1 replaced by 1 ReLU' $out/stdout &&
         $out/onnx_run $out/rate_relu.onnx --input x=$out/one.npy --output y=$out/y$rate.npy 2> $out/stderr && $out/onnx_run $out/rate_eight.onnx --input x=$out/one.npy --output y=$out/eight.npy 2> $out/stderr &&
-        $CC -std=c99 -O1 $WARNINGS $out/use_rate.c $out/rate.c $out/rate8.c -lm -o $out/use_rate && $out/use_rate $out/one.npy $out/y$rate.npy $out/eight.npy
+        $CC -std=c99 -O1 $WARNINGS -I. $out/use_rate.c $out/rate.c $out/rate8.c -lm -o $out/use_rate && $out/use_rate $out/one.npy $out/y$rate.npy $out/eight.npy
     verdict $? "reluize --fix sr=$rate: the gate of this branch, and C files of it" "$(cat $out/stderr; grep Gates $out/stdout)"
 done
 $out/use_rate $out/one.npy $out/y16000.npy $out/eight.npy
