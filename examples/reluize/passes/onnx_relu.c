@@ -262,78 +262,22 @@ static void onnx_relu_flow(struct onnx_relu_space *s)
     }
 }
 
-typedef struct {
-    const struct onnx_relu_space *s;
-    unsigned char *seen; /* by node */
-    int found, wanted;
-} onnx_relu_search;
-
-static void onnx_relu_depend(int value, void *user);
-
-/* Looks for a node among those that must be walked before this one. */
-static void onnx_relu_search_node(onnx_relu_search *q, int node)
+/* Gives up the sums that are the target of another matrix. The other operand of a sum never depends
+   on its matrix: only the chain from the matrix to the sum reads what it makes. */
+static void onnx_relu_settle(struct onnx_relu_space *s)
 {
-    const struct onnx_relu_space *s = q->s;
-    const int k = s->matrix_of[node];
-    if (q->found || q->seen[node])
-        return;
-    q->seen[node] = 1;
-    q->found = node == q->wanted;
-    onnx_graph_reads(s->graph, s->graph->top.node + node, onnx_relu_depend, q);
-    if (k >= 0 && s->matrix[k].other >= 0)
-        onnx_relu_depend(s->matrix[k].other, q);
-}
-
-static void onnx_relu_depend(int value, void *user)
-{
-    onnx_relu_search *q = (onnx_relu_search *)user;
-    if (q->s->graph->value[value].maker >= 0)
-        onnx_relu_search_node(q, q->s->graph->value[value].maker);
-}
-
-/* Gives up the sums that are the target of another matrix, or whose other operand depends on this
-   one. */
-static int onnx_relu_settle(struct onnx_relu_space *s)
-{
-    onnx_relu_search q;
-    int i, j, *other = onnx_relu_ints(s->matrices, -1);
-    memset(&q, 0, sizeof q);
-    q.s = s;
-    q.seen = (unsigned char *)malloc((size_t)s->graph->top.nodes + 1);
-    if (!q.seen || !other) {
-        free(q.seen);
-        free(other);
-        return -1;
-    }
+    int i, j;
     for (i = 0; i < s->matrices; i++) {
+        onnx_relu_matrix *a = s->matrix + i;
         for (j = 0; j < s->matrices; j++) {
-            const onnx_relu_matrix *a = s->matrix + i, *b = s->matrix + j;
+            const onnx_relu_matrix *b = s->matrix + j;
             if (i != j && a->planned && b->planned && a->sum >= 0 && b->sum == a->sum
                 && (b->inputs > a->inputs || (b->inputs == a->inputs && j > i)))
                 break;
         }
         if (j < s->matrices)
-            s->matrix[i].sum = -1;
-        other[i] = s->matrix[i].sum < 0 ? -1 : s->matrix[i].other;
+            a->sum = a->other = -1;
     }
-    for (i = 0; i < s->matrices; i++)
-        s->matrix[i].other = -1;
-    for (i = 0; i < s->matrices; i++) {
-        onnx_relu_matrix *m = s->matrix + i;
-        if (m->sum < 0)
-            continue;
-        memset(q.seen, 0, (size_t)s->graph->top.nodes);
-        q.found = 0;
-        q.wanted = m->node;
-        onnx_relu_depend(other[i], &q);
-        if (q.found)
-            m->sum = -1;
-        else
-            m->other = other[i];
-    }
-    free(q.seen);
-    free(other);
-    return 0;
 }
 
 typedef struct {
@@ -408,8 +352,7 @@ static int onnx_relu_arrange(struct onnx_relu_space *s)
         if (s->matrix[i].add >= 0)
             s->add_of[s->matrix[i].add] = i;
     }
-    if (onnx_relu_settle(s))
-        return -1;
+    onnx_relu_settle(s);
     q.seen = (unsigned char *)calloc((size_t)s->graph->top.nodes + 1, 1);
     if (!q.seen)
         return -1;
