@@ -111,7 +111,7 @@ const char *onnx_back_why(const onnx_node *n)
     };
     static const char *const random[] = { "Bernoulli", "Multinomial", NULL };
     static const char *const without[] = {
-        "BitCast", "Col2Im", "DFT", "DeformConv", "Det", "LinearAttention", "RoiAlign", "STFT",
+        "BitCast", "Col2Im", "DFT", "DeformConv", "Det", "LinearAttention", "STFT",
         "Unique", NULL
     };
     /* clang-format on */

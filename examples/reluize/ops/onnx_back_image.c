@@ -5,7 +5,8 @@
    MAP
        [1] RESIZE      matrices by dimension
        [2] GRID        GridSample, AffineGrid
-       [3] TABLE */
+       [3] REGIONS     RoiAlign
+       [4] TABLE */
 #include "onnx_back_rule.h"
 
 /* ---- [1] RESIZE ---- */
@@ -265,13 +266,83 @@ static int onnx_back_affine_grid(onnx_back_call *b)
     return failed ? -1 : 0;
 }
 
-/* ---- [3] TABLE ---- */
+/* ---- [3] REGIONS ---- */
+
+/* The largest product of a bin so far: its value, its element and weight; -1: it is outside. */
+typedef struct {
+    float value, weight;
+    int64_t index;
+} back_largest;
+
+/* One bin: g goes to the elements that its samples read, or to that of the largest product. */
+static void onnx_back_roi_bin(const onnx_roi *p, const onnx_roi_bins *r, int64_t row,
+                              int64_t column, const float *x, float *dx, float g)
+{
+    const int64_t samples = r->down * r->across;
+    const back_largest outside = { 0, 0, -1 };
+    back_largest most = outside;
+    int64_t i, j, index[4];
+    float weight[4];
+    int k;
+    for (i = 0; i < r->down; i++) {
+        const float y = onnx_roi_row(r, row, i);
+        const int inside = y >= -1 && y <= (float)p->height;
+        for (j = 0; j < (inside ? r->across : r->across > 0); j++) {
+            const int taps =
+                onnx_roi_taps(p, y, onnx_roi_column(r, column, j), index, weight) ? 4 : 0;
+            if (p->is_max && !taps && ((!i && !j) || most.value < 0))
+                most = outside;
+            for (k = 0; k < taps && p->is_max; k++) {
+                const float v = onnx_times(weight[k], x[index[k]]);
+                if ((i || j || k) && !(v > most.value))
+                    continue;
+                most.value = v;
+                most.weight = weight[k];
+                most.index = index[k];
+            }
+            for (k = 0; k < taps && !p->is_max; k++)
+                dx[index[k]] = fmaf(weight[k], g / (float)samples, dx[index[k]]);
+        }
+    }
+    if (most.index >= 0)
+        dx[most.index] = fmaf(most.weight, g, dx[most.index]);
+}
+
+/* RoiAlign. As in PyTorch, its regions receive nothing. */
+static int onnx_back_roi_align(onnx_back_call *b)
+{
+    const onnx_tensor *dy = b->dy[0];
+    onnx_tensor *dx;
+    onnx_roi p;
+    size_t i, n;
+    if (!onnx_back_wants(b, 0) || !dy)
+        return 0;
+    dx = onnx_roi_begin(&b->c, &p) ? NULL : onnx_back_zeros(b, 0);
+    if (!dx)
+        return -1;
+    n = (size_t)(p.height_out * p.width_out);
+    for (i = 0; i < dy->count; i++) {
+        const size_t region = i / n / (size_t)p.channels, channel = i / n % (size_t)p.channels;
+        onnx_roi_bins r;
+        size_t plane;
+        if (onnx_roi_region(&b->c, &p, region, back_floats(b->c.in[1]) + region * 4, &r))
+            return -1;
+        plane = ((size_t)r.image * (size_t)p.channels + channel) * (size_t)(p.height * p.width);
+        onnx_back_roi_bin(&p, &r, (int64_t)(i % n) / p.width_out, (int64_t)(i % n) % p.width_out,
+                          back_floats(b->c.in[0]) + plane, back_floats(dx) + plane,
+                          back_floats(dy)[i]);
+    }
+    return 0;
+}
+
+/* ---- [4] TABLE ---- */
 
 /* clang-format off */
 const onnx_back_rule onnx_back_image_rules[] = {
     { "AffineGrid", onnx_back_affine_grid, BACK_X1,           NULL },
     { "GridSample", onnx_back_grid_sample, BACK_X | BACK_X1,  NULL },
     { "Resize",     onnx_back_resize,      BACK_X1 | BACK_X2, NULL },
+    { "RoiAlign",   onnx_back_roi_align,   BACK_ALL,          NULL },
     { "Upsample",   onnx_back_resize,      BACK_X1,           NULL },
     { NULL,         NULL,                  0,                 NULL },
 };

@@ -289,6 +289,32 @@ int onnx_grid_begin(onnx_call *c, onnx_grid *p);
 /* Describes the point at these coordinates, of which the last is that of the first dimension. */
 void onnx_grid_at(const onnx_grid *p, const float *at, onnx_grid_point *g);
 
+/* RoiAlign: of images (images, channels, height, width) it makes height_out by width_out bins of
+   each region. */
+typedef struct {
+    int is_max, half;
+    float scale, offset;
+    int64_t images, channels, height, width, height_out, width_out, ratio;
+} onnx_roi;
+
+/* The bins of a region: its first corner, the size of a bin, and the samples of each. */
+typedef struct {
+    float y, x, height, width;
+    int64_t image, down, across;
+} onnx_roi_bins;
+
+/* Reads a call of RoiAlign. Returns 0 or -1. */
+int onnx_roi_begin(onnx_call *c, onnx_roi *p);
+/* Describes a region with these corners. Returns 0 or -1. */
+int onnx_roi_region(onnx_call *c, const onnx_roi *p, size_t region, const float *corner,
+                    onnx_roi_bins *r);
+/* Where sample i of a row, or j of a column, is: y and x. */
+float onnx_roi_row(const onnx_roi_bins *r, int64_t row, int64_t i);
+float onnx_roi_column(const onnx_roi_bins *r, int64_t column, int64_t j);
+/* The four elements of a plane that a sample reads, and their weights. Returns 0 if it is outside.
+ */
+int onnx_roi_taps(const onnx_roi *p, float y, float x, int64_t index[4], float weight[4]);
+
 /* ---- reductions ---- */
 
 /* Marks the dimensions of input 0 that are reduced: those of the attribute or the input `axes`, or

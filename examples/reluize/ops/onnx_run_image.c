@@ -940,12 +940,6 @@ static int onnx_image_affine_grid(onnx_call *c)
 
 /* ---- [6] REGIONS ---- */
 
-typedef struct {
-    const float *x; /* a plane */
-    int64_t height, width;
-    int is_max;
-} roi_plane;
-
 /* A coordinate of a sample: the two elements and the weight of the second. Returns 0 if it is
    outside. */
 static int onnx_roi_coordinate(float at, int64_t n, int64_t *low, int64_t *high, float *weight)
@@ -964,44 +958,65 @@ static int onnx_roi_coordinate(float at, int64_t n, int64_t *low, int64_t *high,
     return 1;
 }
 
-/* A sample of a plane by linear interpolation: the sum of its four products, or the largest. */
-static float onnx_roi_sample(const roi_plane *p, float y, float x)
+int onnx_roi_taps(const onnx_roi *p, float y, float x, int64_t index[4], float weight[4])
 {
     int64_t top, bottom, left, right;
-    float down, across, a, b, e, f;
+    float down, across;
     if (!onnx_roi_coordinate(y, p->height, &top, &bottom, &down)
         || !onnx_roi_coordinate(x, p->width, &left, &right, &across))
         return 0;
-    a = onnx_times((1 - down) * (1 - across), p->x[top * p->width + left]);
-    b = onnx_times((1 - down) * across, p->x[top * p->width + right]);
-    e = onnx_times(down * (1 - across), p->x[bottom * p->width + left]);
-    f = onnx_times(down * across, p->x[bottom * p->width + right]);
-    if (!p->is_max)
-        return ((a + b) + e) + f;
-    a = b > a ? b : a;
-    e = f > e ? f : e;
-    return e > a ? e : a;
+    index[0] = top * p->width + left;
+    index[1] = top * p->width + right;
+    index[2] = bottom * p->width + left;
+    index[3] = bottom * p->width + right;
+    weight[0] = (1 - down) * (1 - across);
+    weight[1] = (1 - down) * across;
+    weight[2] = down * (1 - across);
+    weight[3] = down * across;
+    return 1;
 }
 
-typedef struct {
-    float y, x, height, width; /* of the region's first corner; of a bin */
-    int64_t down, across;      /* samples of a bin */
-} roi_bins;
+/* A sample of a plane by linear interpolation: the sum of its four products, or the largest. */
+static float onnx_roi_sample(const onnx_roi *p, const float *plane, float y, float x)
+{
+    int64_t index[4];
+    float weight[4], v[4];
+    int k;
+    if (!onnx_roi_taps(p, y, x, index, weight))
+        return 0;
+    for (k = 0; k < 4; k++)
+        v[k] = onnx_times(weight[k], plane[index[k]]);
+    if (!p->is_max)
+        return ((v[0] + v[1]) + v[2]) + v[3];
+    v[0] = v[1] > v[0] ? v[1] : v[0];
+    v[2] = v[3] > v[2] ? v[3] : v[2];
+    return v[2] > v[0] ? v[2] : v[0];
+}
+
+float onnx_roi_row(const onnx_roi_bins *r, int64_t row, int64_t i)
+{
+    return r->y + onnx_times((float)row, r->height)
+           + ((float)i + 0.5f) * r->height / (float)r->down;
+}
+
+float onnx_roi_column(const onnx_roi_bins *r, int64_t column, int64_t j)
+{
+    return r->x + onnx_times((float)column, r->width)
+           + ((float)j + 0.5f) * r->width / (float)r->across;
+}
 
 /* The average or the maximum of a bin's samples. Those of a row outside of the image are all 0: one
    stands for them, as a region may be far larger than the image. */
-static float onnx_roi_bin(const roi_plane *p, const roi_bins *r, int64_t row, int64_t column)
+static float onnx_roi_bin(const onnx_roi *p, const float *plane, const onnx_roi_bins *r,
+                          int64_t row, int64_t column)
 {
     float all = 0;
     int64_t i, j;
     for (i = 0; i < r->down; i++) {
-        const float y = r->y + onnx_times((float)row, r->height)
-                        + ((float)i + 0.5f) * r->height / (float)r->down;
+        const float y = onnx_roi_row(r, row, i);
         const int inside = y >= -1 && y <= (float)p->height;
         for (j = 0; j < (inside ? r->across : r->across > 0); j++) {
-            const float x = r->x + onnx_times((float)column, r->width)
-                            + ((float)j + 0.5f) * r->width / (float)r->across;
-            const float v = onnx_roi_sample(p, y, x);
+            const float v = onnx_roi_sample(p, plane, y, onnx_roi_column(r, column, j));
             if (!p->is_max)
                 all += v;
             else if ((!i && !j) || v > all)
@@ -1013,72 +1028,85 @@ static float onnx_roi_bin(const roi_plane *p, const roi_bins *r, int64_t row, in
     return all;
 }
 
-static int onnx_image_roi_align(onnx_call *c)
+int onnx_roi_begin(onnx_call *c, onnx_roi *p)
 {
-    const int half =
-        c->opset >= 16
-        && onnx_text_is(c, "coordinate_transformation_mode", "half_pixel", "half_pixel");
-    const int64_t height = onnx_int(c, "output_height", 1), width = onnx_int(c, "output_width", 1),
-                  ratio = onnx_int(c, "sampling_ratio", 0);
-    const float scale = onnx_float(c, "spatial_scale", 1), offset = half ? 0.5f : 0;
-    onnx_tensor *x, *y, *roi;
-    int64_t dim[4];
-    roi_plane plane;
-    size_t i, n;
+    memset(p, 0, sizeof *p);
+    p->half = c->opset >= 16
+              && onnx_text_is(c, "coordinate_transformation_mode", "half_pixel", "half_pixel");
+    p->height_out = onnx_int(c, "output_height", 1);
+    p->width_out = onnx_int(c, "output_width", 1);
+    p->ratio = onnx_int(c, "sampling_ratio", 0);
+    p->scale = onnx_float(c, "spatial_scale", 1);
+    p->offset = p->half ? 0.5f : 0;
+    p->is_max = onnx_text_is(c, "mode", "max", "avg");
     if (onnx_need(c, 3))
         return -1;
     if (c->in[0]->rank != 4 || c->in[1]->rank != 2 || c->in[1]->dim[1] != 4
-        || c->in[2]->count != (size_t)c->in[1]->dim[0] || height < 1 || width < 1)
+        || c->in[2]->count != (size_t)c->in[1]->dim[0] || p->height_out < 1 || p->width_out < 1)
         return onnx_refuse_call(c, "expected images, regions of 4 numbers and their images");
-    if (height > 1 << 24 || width > 1 << 24 || ratio < 0 || ratio > 1 << 10)
+    if (p->height_out > 1 << 24 || p->width_out > 1 << 24 || p->ratio < 0 || p->ratio > 1 << 10)
         return onnx_refuse_call(c, "the output or the sampling ratio is out of range");
+    p->images = c->in[0]->dim[0];
+    p->channels = c->in[0]->dim[1];
+    p->height = c->in[0]->dim[2];
+    p->width = c->in[0]->dim[3];
+    return 0;
+}
+
+int onnx_roi_region(onnx_call *c, const onnx_roi *p, size_t region, const float *corner,
+                    onnx_roi_bins *r)
+{
+    float h, w;
+    r->image = onnx_tensor_whole(c->in[2], region);
+    if (r->image < 0 || r->image >= p->images || !p->height || !p->width)
+        return onnx_refuse_call(c, "there is no image %d", r->image);
+    r->x = onnx_times(corner[0], p->scale) - p->offset;
+    r->y = onnx_times(corner[1], p->scale) - p->offset;
+    w = onnx_times(corner[2], p->scale) - p->offset - r->x;
+    h = onnx_times(corner[3], p->scale) - p->offset - r->y;
+    if (!p->half) {
+        w = w > 1 ? w : 1;
+        h = h > 1 ? h : 1;
+    }
+    r->width = w / (float)p->width_out;
+    r->height = h / (float)p->height_out;
+    /* regions of NaN, or so large that their samples would not end */
+    if (!(fabsf(r->width) <= 65536) || !(fabsf(r->height) <= 65536))
+        return onnx_refuse_call(c, "a bin of a region has more than 65536 pixels across or down");
+    r->down = p->ratio > 0 ? p->ratio : (int64_t)ceilf(r->height);
+    r->across = p->ratio > 0 ? p->ratio : (int64_t)ceilf(r->width);
+    return 0;
+}
+
+static int onnx_image_roi_align(onnx_call *c)
+{
+    onnx_tensor *x, *y, *roi;
+    int64_t dim[4];
+    onnx_roi p;
+    size_t i, n;
+    if (onnx_roi_begin(c, &p))
+        return -1;
     dim[0] = c->in[1]->dim[0];
-    dim[1] = c->in[0]->dim[1];
-    dim[2] = height;
-    dim[3] = width;
+    dim[1] = p.channels;
+    dim[2] = p.height_out;
+    dim[3] = p.width_out;
     x = onnx_as_float(c, c->in[0]);
     roi = x ? onnx_as_float(c, c->in[1]) : NULL;
     y = roi ? onnx_tensor_make(c->run, ONNX_F32, 4, dim) : NULL;
-    plane.height = c->in[0]->dim[2];
-    plane.width = c->in[0]->dim[3];
-    plane.is_max = onnx_text_is(c, "mode", "max", "avg");
-    n = (size_t)(height * width);
+    n = (size_t)(p.height_out * p.width_out);
     for (i = 0; y && i < y->count; i++) {
         const size_t region = i / n / (size_t)dim[1], channel = i / n % (size_t)dim[1];
-        const int64_t image = onnx_tensor_whole(c->in[2], region);
-        const float *corner = (const float *)roi->data + region * 4;
-        roi_bins r;
-        float h, w;
-        if (image < 0 || image >= c->in[0]->dim[0] || !plane.height || !plane.width) {
+        onnx_roi_bins r;
+        const float *plane;
+        if (onnx_roi_region(c, &p, region, (const float *)roi->data + region * 4, &r)) {
             onnx_tensor_free(y);
             y = NULL;
-            onnx_refuse_call(c, "there is no image %d", image);
             break;
         }
-        plane.x =
-            (const float *)x->data
-            + ((size_t)image * (size_t)dim[1] + channel) * (size_t)(plane.height * plane.width);
-        r.x = onnx_times(corner[0], scale) - offset;
-        r.y = onnx_times(corner[1], scale) - offset;
-        w = onnx_times(corner[2], scale) - offset - r.x;
-        h = onnx_times(corner[3], scale) - offset - r.y;
-        if (!half) {
-            w = w > 1 ? w : 1;
-            h = h > 1 ? h : 1;
-        }
-        r.width = w / (float)width;
-        r.height = h / (float)height;
-        /* regions of NaN, or so large that their samples would not end */
-        if (!(fabsf(r.width) <= 65536) || !(fabsf(r.height) <= 65536)) {
-            onnx_tensor_free(y);
-            y = NULL;
-            onnx_refuse_call(c, "a bin of a region has more than 65536 pixels across or down");
-            break;
-        }
-        r.down = ratio > 0 ? ratio : (int64_t)ceilf(r.height);
-        r.across = ratio > 0 ? ratio : (int64_t)ceilf(r.width);
-        ((float *)y->data)[i] =
-            onnx_roi_bin(&plane, &r, (int64_t)(i % n) / width, (int64_t)(i % n) % width);
+        plane = (const float *)x->data
+                + ((size_t)r.image * (size_t)dim[1] + channel) * (size_t)(p.height * p.width);
+        ((float *)y->data)[i] = onnx_roi_bin(&p, plane, &r, (int64_t)(i % n) / p.width_out,
+                                             (int64_t)(i % n) % p.width_out);
     }
     onnx_tensor_free(x);
     onnx_tensor_free(roi);
