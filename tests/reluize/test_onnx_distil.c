@@ -326,17 +326,18 @@ static void check_memory(void)
     check(same, "the same bits with less memory", "%s", said);
 }
 
-static void check_continued(void)
+/* A run that is interrupted after so many steps, also before the first one. */
+static void check_continued(size_t steps)
 {
     run whole = run_begin(SQUARES, 1, NULL), part = run_begin(SQUARES, 1, NULL),
         rest = run_begin(SQUARES, 1, NULL), other = run_begin(SQUARES, 1, NULL);
     memory_file end, stopped, continued;
-    int right = !run_steps(&whole, 1, 0, 8) && !run_steps(&part, 1, 0, 3);
+    int right = !run_steps(&whole, 1, 0, 8) && !run_steps(&part, 1, 0, steps);
     end = state_of(&whole);
     stopped = state_of(&part);
     source = &stopped;
     source_at = 0;
-    right = right && !onnx_distil_load(rest.d, read_source, NULL) && !run_steps(&rest, 1, 3, 8);
+    right = right && !onnx_distil_load(rest.d, read_source, NULL) && !run_steps(&rest, 1, steps, 8);
     continued = state_of(&rest);
     check(right && same_bytes(&end, &continued), "an interrupted run continues with the same bits",
           "it does not %s", said);
@@ -785,7 +786,8 @@ int main(void)
     check_bits(DETECTIONS);
     check_bits(RECURRENT);
     check_memory();
-    check_continued();
+    check_continued(0);
+    check_continued(3);
     check_written();
     check_score();
     check_augment();

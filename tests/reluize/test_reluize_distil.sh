@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_reluize_distil.sh: reluize --steps on the sample network and images of the repository: what is written is nearer to the
-# original on held-out images than the conversion alone, and a run that is interrupted continues with the same bits. The precision of
+# original on held-out images than the conversion alone, a run that is interrupted continues with the same bits, and so does one with less
+# memory; labels alone, and beside the original. The precision of
 # boxes by tools/detector_boxes.py is that of a case counted by hand.
 out=build/reluize_distil
 . tools/job.sh
@@ -15,6 +16,14 @@ echo "$loss" | awk '{ exit !($2 > 0 && $2 < $1) }'
 verdict $? "the loss on held-out images falls" "from and to: $loss"
 [ -s $out/whole.onnx.svg ] && [ ! -e $out/whole.onnx.distil ]
 verdict $? "a figure of the run is there, and its state is gone"
+
+# In half of the memory values are computed again, with the same bytes; too little is refused, with how much is enough.
+OMP_NUM_THREADS=1 $run --memory 0.1 -o $out/memory.onnx > $out/memory.txt 2> $out/memory.err && cmp $out/whole.onnx $out/memory.onnx
+verdict $? "--memory: the same bytes in half of the memory" "$(tail -n 1 $out/memory.err)"
+OMP_NUM_THREADS=1 $run --memory 0.05 --quiet -o $out/little.onnx > $out/little.txt 2> $out/little.err
+[ $? != 0 ] && enough=$(sed -n 's/.*--memory 0.05 is too little for 83 samples at a time on 1 threads: --memory \([0-9.]*\) is enough .*/\1/p' $out/little.err) &&
+    echo "$enough" | awk '{ exit !($1 > 0.1 && $1 < 0.5) }'
+verdict $? "--memory that is too little is refused, with how much is enough" "$(tail -n 1 $out/little.err)"
 
 # What one ReLU a gate loses is said of the trained network, not of what it was made from.
 cold="$out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --samples 48 --quiet --cold -o $out/cold.onnx"
@@ -80,6 +89,42 @@ verdict $? "the best of them on held-out images is written" "$(grep -o '"written
 OMP_NUM_THREADS=2 $labelled --rival -o $out/labelled_2.onnx > $out/labelled.txt 2> $out/labelled.err
 cmp $out/labelled.onnx $out/labelled_2.onnx
 verdict $? "--epochs: the same bytes on two threads"
+
+# Labels beside the original: other weights, the same on any number of threads and after an interruption; refused where there are none.
+both="$out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --samples 48 --steps 8 --label-weight 0.5"
+OMP_NUM_THREADS=1 $both -o $out/both.onnx --quiet > $out/both.txt 2> $out/both.err
+grep -q 'inputs as they are, labels with a weight of 0.5; loss' $out/both.txt && ! cmp -s $out/both.onnx $out/whole.onnx
+verdict $? "--steps with --label-weight" "$(tail -n 1 $out/both.err)"
+OMP_NUM_THREADS=2 $both -o $out/both_2.onnx > $out/both.txt 2> $out/both.err &
+wait_until grep -q '^distilled' $out/both.err
+kill -INT $!
+wait $!
+if [ ! -s $out/both_2.onnx.distil ]; then echo "skip an interrupted run with labels beside the original: it had ended before"
+else
+    cp $out/both_2.onnx.distil $out/other.onnx.distil
+    $run -o $out/other.onnx > $out/other.txt 2> $out/other.err
+    grep -q 'the state of another run' $out/other.err && cmp $out/whole.onnx $out/other.onnx
+    verdict $? "a run without them does not continue it" "$(tail -n 1 $out/other.err)"
+    OMP_NUM_THREADS=2 $both -o $out/both_2.onnx > $out/both.txt 2> $out/both.err
+    grep -q 'continues from step' $out/both.err
+    verdict $? "the same command continues it" "$(tail -n 1 $out/both.err)"
+fi
+cmp $out/both.onnx $out/both_2.onnx
+verdict $? "--label-weight: the same bytes on two threads and after an interruption"
+# refused_weight WHAT TEXT ARGUMENTS...
+refused_weight()
+{
+    what=$1 text=$2
+    shift 2
+    "$@" -o $out/none.onnx --label-weight 1 > $out/none.txt 2> $out/none.err
+    [ $? != 0 ] && grep -q -e "$text" $out/none.err && [ ! -e $out/none.onnx ]
+    verdict $? "--label-weight $what is refused" "$(tail -n 1 $out/none.err)"
+}
+sample="$out/reluize ../examples/sample/cnn_silu.onnx"
+refused_weight 'without a run' 'is for --minutes and --steps' $sample --data ../examples/pictures
+refused_weight 'with --augment' 'images that --augment mixes have no labels' $sample --data ../examples/pictures --steps 1 --augment
+[ ! -s $out/few.npy ] || refused_weight 'without labels' 'requires labels, and there are none' $sample --data $out/few.npy --steps 1
+refused_weight 'of an inner value' "'.*' is no output of the model" $sample --data ../examples/pictures --steps 1 --output pool/last
 
 # Interrupted while the conversion is trained: the cold swap, which is finished, is not trained again.
 # is_in_second_run: whether one run of training has ended and the last line of progress is of a later one

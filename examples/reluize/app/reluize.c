@@ -187,6 +187,7 @@ static const char usage[] =
     "training of the result: with --minutes or --steps, without labels, or with --epochs\n"
     "  --minutes M         towards what the original gives, for so long\n"
     "  --steps N           the same, for so many steps\n"
+    "  --label-weight W    with them, W times the loss of labels is added\n"
     "  --epochs N          towards the labels; --batch N: samples of a step; --rival: a cold swap, too\n"
     "  --rate R            the largest rate of whichever it is\n"
     "  --augment           other images made of the images; --train-size A[,B]: smaller ones\n"
@@ -197,7 +198,7 @@ static const char usage[] =
     "the run\n"
     "  --biases            the report also has what a correction of biases alone gives\n"
     "  --strict            it fails if a smooth function stays\n"
-    "  --memory GB         the most that it may use\n"
+    "  --memory GB         the most that values may use; without it there is no limit\n"
     "  --early SECONDS     when the nearest network so far is written\n"
     "  --seed N            of the order of samples\n"
     "  --quiet             no lines of progress\n";
@@ -260,6 +261,9 @@ static const char usage_training[] =
     "  --steps N          the same for N steps, which give the same bits on any number of threads\n"
     "  --epochs N         instead, learn the labels of the training samples, so many times each (0)\n"
     "with\n"
+    "  --label-weight W   with --minutes or --steps, add W times the loss of the samples' labels: the\n"
+    "                     cross-entropy of classes in nats, or the mean squared distance to targets (0: labels\n"
+    "                     only score)\n"
     "  --rate R           the largest rate. Of --minutes and --steps: the part of its deviation by which an\n"
     "                     output of a matrix changes in a step (0.0003 to 0.003, by how far these outputs are\n"
     "                     from the original's). Of --epochs, a much larger or smaller one may be right (0.0003)\n"
@@ -284,8 +288,8 @@ static const char usage_files[] =
     "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
     "  --biases           also report what a correction of biases alone gives; it takes as long as the refit\n"
     "  --strict           fail if a smooth function stays that ReLU cannot replace\n"
-    "  --memory GB        most memory of the conversion, in units of 10^9 bytes; beyond it fewer samples are used,\n"
-    "                     and training computes values again\n"
+    "  --memory GB        most memory of the values of the conversion, in units of 10^9 bytes; beyond it fewer\n"
+    "                     samples are used, and training computes values again (no limit)\n"
     "  --early SECONDS    after so much processor time, write the nearest network so far to OUT.onnx; each\n"
     "                     nearer one replaces it, and the last one at the end (20)\n"
     "  --seed N           of the order of samples (1)\n"
@@ -488,6 +492,7 @@ static const option_row option_rows[] = {
     { "--minutes",     .real = &option.minutes, .least = 0, .most = 1e5 },
     { "--steps",       .whole = &option.steps, .least = 0, .most = 1e9 },
     { "--epochs",      .whole = &option.epochs, .least = 0, .most = 1e9 },
+    { "--label-weight", .real = &option.label_weight, .least = 0, .most = 1e6 },
     { "--rate",        .real = &option.rate, .least = 1e-9, .most = 10 },
     { "--augment",     .flag = &option.augment },
     { "--train-size",  .parse = parse_train_size },
@@ -608,6 +613,12 @@ static int check_training(void)
         return fail("--augment and --train-size are for --minutes, --steps and --epochs");
     if (option.rate > 0 && !distils && !option.epochs)
         return fail("--rate is for --minutes, --steps and --epochs");
+    if (option.label_weight > 0 && !distils)
+        return fail("--label-weight is for --minutes and --steps");
+    if (option.label_weight > 0 && option.augment)
+        return fail("--label-weight: images that --augment mixes have no labels: give one of them");
+    if (option.label_weight > 0 && option.kept >= 0)
+        return fail("--label-weight: the rows of a detector (--kept) have no loss of labels");
     if (option.rate > 1 && distils)
         return fail("--rate %g: with --minutes and --steps, expected at most 1", option.rate);
     if (option.rival && !option.epochs)

@@ -98,8 +98,9 @@ typedef struct {
     fix_option fix[MOST_INPUTS];
     int fixes;
     long epochs, batch, seed, samples, relus, class_axis, bits;
-    long kept;   /* --kept: the column of the last dimension; -1: not given */
-    double rate; /* of training; 0: that of its kind */
+    long kept;           /* --kept: the column of the last dimension; -1: not given */
+    double rate;         /* of training; 0: that of its kind */
+    double label_weight; /* of the labels' loss in distillation */
     double mean[3], std[3], memory, within, average, threshold; /* of --kept */
     double minutes;                                             /* of distillation */
     long steps;

@@ -124,8 +124,9 @@ static int try_one(conversion *c)
         return 1;
     if (data_batch_is_fixed() || samples == 1 || data_fix_batch(1) || try_first(c))
         return fail("%s", message);
-    conversion_note(c, "Samples are evaluated one by one, as the file cannot take %zu at once: %s",
-                    samples, message);
+    conversion_note(c, "Samples are evaluated one by one, as %s cannot take %zu at once: %s",
+                    strstr(message, "exceeds the limit of") ? "--memory" : "the file", samples,
+                    message);
     return 0;
 }
 

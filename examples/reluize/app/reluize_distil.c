@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT-0
 
    reluize_distil.c: training over the graph of the file (onnx_distil.h), from the training samples.
-   With --steps and --minutes the converted network learns what the original gives, without labels;
-   with --epochs it learns labels, and with --rival a cold swap learns them as well. The samples
-   that choose between the ways are held out: the state with the least loss on them is written, at
-   worst that of the begin. See reluize.h.
+   With --steps and --minutes the converted network learns what the original gives, without labels
+   unless --label-weight is given; with --epochs it learns labels alone, and with --rival a cold
+   swap learns them as well. The samples that choose between the ways are held out: the state with
+   the least loss on them is written, at worst that of the begin. See reluize.h.
 
    The state of a run is in OUT.onnx.distil, that of a cold swap in OUT.onnx.rival. The same command
    continues from them, and they are removed at the end.
 
    MAP
-       [1] INPUTS      samples, and other images made of them
+       [1] INPUTS      samples, and other images made of them; memory
        [2] STATE       what a run continues from
        [3] RUN         steps, held-out samples, the rate
        [4] FIGURE      losses over the run
@@ -51,7 +51,7 @@ typedef struct {
 typedef struct {
     char mark[8];
     int64_t steps, seed, augment, train_size[2];
-    double minutes, rate; /* minutes 0: by steps; rate 0: chosen */
+    double minutes, rate, label_weight; /* minutes 0: by steps; rate 0: chosen */
 } distil_terms;
 
 /* What a run continues from, beside the state of onnx_distil. */
@@ -142,21 +142,23 @@ static onnx_tensor *augmented(distil_run *r, onnx_run *run, onnx_tensor *x, size
     return y;
 }
 
-/* With --epochs, gives a slot the labels of samples order[first] and following. */
-static int set_labels(distil_run *r, size_t slot, const uint32_t *order, size_t first)
+/* With --epochs or --label-weight, gives a slot the labels of so many samples from order[first] on.
+ */
+static int set_labels(distil_run *r, size_t slot, const uint32_t *order, size_t first,
+                      size_t samples)
 {
     const size_t answers = labels.answers;
     double *label;
     size_t i, k;
     int bad;
-    if (!option.epochs)
+    if (!option.epochs && !(option.label_weight > 0))
         return 0;
-    label = (double *)allocate(r->per_run * answers, sizeof *label);
-    for (i = 0; i < r->per_run; i++) {
+    label = (double *)allocate(samples * answers, sizeof *label);
+    for (i = 0; i < samples; i++) {
         for (k = 0; k < answers; k++)
             label[i * answers + k] = labels.value[TRAIN][order[first + i] * answers + k];
     }
-    bad = onnx_distil_label(r->d, slot, label, r->per_run * answers);
+    bad = onnx_distil_label(r->d, slot, label, samples * answers);
     free(label);
     return bad ? fail("%s", onnx_distil_message(r->d)) : 0;
 }
@@ -180,7 +182,41 @@ static int set_training(distil_run *r, size_t slot)
     if (!in[0] || onnx_distil_set(r->d, slot, in))
         return fail("%s", in[0] ? onnx_distil_message(r->d) : run->message);
     r->seen += r->per_run;
-    return set_labels(r, slot, order, 0);
+    return set_labels(r, slot, order, 0, r->per_run);
+}
+
+/* Returns the bytes that training takes without a limit, from a pass over one sample, or 0: this is
+   not possible. */
+static double bytes_of_training(distil_run *r)
+{
+    const double networks = 2 * (double)r->slots; /* the original and the student of each slot */
+    onnx_tensor *in[MOST_INPUTS];
+    onnx_distil_loss loss;
+    memset(&loss, 0, sizeof loss);
+    onnx_distil_most(r->d);
+    if (data_batch_size(1) != 1
+        || data_tensors(onnx_distil_run(r->d, 0), in, TRAIN, r->sample, 0, 1)
+        || onnx_distil_set(r->d, 0, in) || set_labels(r, 0, r->sample, 0, 1)
+        || onnx_distil_pass(r->d, 1, 1, &loss))
+        return 0;
+    return networks * (double)r->per_run * (double)onnx_distil_most(r->d);
+}
+
+/* Reports the last error of the training and, where --memory is too little, how much is enough.
+   Returns 1. */
+static int fail_training(distil_run *r)
+{
+    char why[160];
+    double bytes;
+    snprintf(why, sizeof why, "%s", onnx_distil_message(r->d));
+    if (!(option.memory > 0) || !strstr(why, "exceeds the limit of"))
+        return fail("%s", why);
+    bytes = bytes_of_training(r);
+    if (!(bytes > 0))
+        return fail("training: --memory %g is too little: %s", option.memory, why);
+    return fail("training: --memory %g is too little for %zu samples at a time on %zu threads: "
+                "--memory %.2g is enough (%s)",
+                option.memory, r->per_run, r->slots, 1.1 * bytes / 1e9, why);
 }
 
 /* ---- [2] STATE ---- */
@@ -298,12 +334,12 @@ static int check_held(distil_run *r)
                              from + (i + k) * r->per_run, r->per_run))
                 return 1;
             if (onnx_distil_set(r->d, k, in))
-                return fail("%s", onnx_distil_message(r->d));
-            if (set_labels(r, k, r->c->order, from + (i + k) * r->per_run))
+                return fail_training(r);
+            if (set_labels(r, k, r->c->order, from + (i + k) * r->per_run, r->per_run))
                 return 1;
         }
         if (onnx_distil_pass(r->d, count, 0, &loss))
-            return fail("%s", onnx_distil_message(r->d));
+            return fail_training(r);
     }
     *check = r->now;
     check->part = run_part(r);
@@ -376,7 +412,7 @@ static int learn(distil_run *r)
                 return 1;
         }
         if (onnx_distil_learn(r->d, count))
-            return fail("%s", onnx_distil_message(r->d));
+            return fail_training(r);
     }
     r->seen = 0;
     return 0;
@@ -397,10 +433,10 @@ static int one_step(distil_run *r)
                 return 1;
         }
         if (onnx_distil_pass(r->d, count, 1, &loss))
-            return fail("%s", onnx_distil_message(r->d));
+            return fail_training(r);
     }
     if (onnx_distil_update(r->d, run_rate(r, part)))
-        return fail("%s", onnx_distil_message(r->d));
+        return fail_training(r);
     r->now.outputs += loss.outputs / (double)loss.inputs;
     r->now.inner += loss.inner / (double)loss.inputs;
     r->now.samples = (double)r->seen;
@@ -426,7 +462,7 @@ static int run_steps(distil_run *r)
     load_state(r);
     if (r->p.finished)
         return 0;
-    if (!r->p.step && !option.epochs && learn(r))
+    if (!r->p.checks && !option.epochs && learn(r)) /* no state is older than a measurement */
         return 1;
     for (;;) {
         const double part = run_part(r);
@@ -593,6 +629,7 @@ static int open_run(distil_run *r)
     o.class_axis = r->c->class_axis;
     o.score = option.kept;
     o.labels = option.epochs > 0;
+    o.label_weight = option.label_weight;
     o.whiten = !option.epochs;
     o.run = r->c->run->options;
     o.run.memory /= 2 * r->slots; /* the original and the student of each slot */
@@ -606,7 +643,7 @@ static int open_run(distil_run *r)
     list_maps(r, r->from);
     o.map = r->map;
     o.maps = r->maps;
-    memcpy(r->p.terms.mark, option.epochs ? "labels 3" : "reluize4", sizeof r->p.terms.mark);
+    memcpy(r->p.terms.mark, option.epochs ? "labels 4" : "reluize5", sizeof r->p.terms.mark);
     r->p.terms.seed = option.seed;
     r->p.random = (uint64_t)option.seed;
     r->p.terms.steps = option.steps;
@@ -620,6 +657,7 @@ static int open_run(distil_run *r)
     r->p.terms.train_size[0] = (int64_t)option.train_size[0];
     r->p.terms.train_size[1] = (int64_t)option.train_size[1];
     r->p.terms.rate = option.rate;
+    r->p.terms.label_weight = option.label_weight;
     if (snprintf(r->state, sizeof r->state, "%s.%s", option.out, r->rival ? "rival" : "distil")
         >= (int)sizeof r->state)
         return fail("%s: the name is too long", option.out);
@@ -639,10 +677,13 @@ static void note_run(const distil_run *r, const char *text)
 {
     const distil_check *first = r->p.check, *last = r->p.check + r->p.checks - 1;
     const int ended = onnx_distil_ended(r->d, 0);
+    char weighed[64] = "";
+    if (option.label_weight > 0)
+        snprintf(weighed, sizeof weighed, ", labels with a weight of %g", option.label_weight);
     conversion_note(r->c,
-                    "%s: %lld steps, %zu samples in %.0f s%s; loss on held-out samples %.4g "
+                    "%s: %lld steps, %zu samples in %.0f s%s%s; loss on held-out samples %.4g "
                     "before, %.4g at best.",
-                    text, (long long)r->p.step, r->seen, last->seconds, how_inputs_are(r),
+                    text, (long long)r->p.step, r->seen, last->seconds, how_inputs_are(r), weighed,
                     check_loss(first, 1), r->p.nearest);
     if (ended >= 0) {
         const onnx_node *n = r->from->graph->top.node + ended;
@@ -699,12 +740,33 @@ static int train(conversion *c, int from, const char *key, const char *text)
     return bad;
 }
 
+/* Refuses --epochs and --label-weight of data without labels and of outputs that they are not of.
+ */
+static int check_labels(const conversion *c)
+{
+    const char *name = option.epochs ? "--epochs" : "--label-weight";
+    const deploy_span *scored = conversion_scored_name(c);
+    if (!option.epochs && !(option.label_weight > 0))
+        return 0;
+    if (!labels.answers)
+        return fail("%s: %s requires labels, and there are none", option.data[0].file, name);
+    if (c->scored >= c->graph->top.outputs)
+        return fail("%s: '%.*s' is no output of the model, whose labels could be learned", name,
+                    (int)scored->n, (const char *)scored->p);
+    if (!option.epochs && c->class_axis < 0 && labels.two)
+        return fail(
+            "%s: output '%.*s' decides between two classes by one value, for which there is "
+            "no loss of labels",
+            name, (int)scored->n, (const char *)scored->p);
+    return 0;
+}
+
 int conversion_check_training(const conversion *c)
 {
     size_t channels, rows, columns;
     int last;
-    if (option.epochs && !labels.answers)
-        return fail("%s: --epochs requires labels, and there are none", option.data[0].file);
+    if (check_labels(c))
+        return 1;
     if (option.augment
         && (c->graph->top.inputs > 1 || !data_image(0, &channels, &rows, &columns, &last)))
         return fail("--augment is for a model with one input, of images");

@@ -519,6 +519,15 @@ size_t onnx_distil_targets(const onnx_distil *d) { return (size_t)d->inner; }
 
 int onnx_distil_ended(const onnx_distil *d, int k) { return onnx_back_ended(d->slot->student, k); }
 
+size_t onnx_distil_most(const onnx_distil *d)
+{
+    onnx_run *a = d->slot->original_run, *b = d->slot->student_run;
+    const size_t most = a->most > b->most ? a->most : b->most;
+    a->most = a->used;
+    b->most = b->used;
+    return most;
+}
+
 int onnx_distil_set(onnx_distil *d, size_t slot, onnx_tensor *const *in)
 {
     distil_slot *s = d->slot + slot;
@@ -1437,6 +1446,7 @@ int onnx_distil_load(onnx_distil *d, int (*read)(void *p, size_t n, void *user),
     if (failed)
         return -1;
     d->step = (long)state.step;
-    onnx_distil_spread(d);
+    if (d->step) /* before the first step they are those of the file, which scale·v rounds */
+        onnx_distil_spread(d);
     return 0;
 }

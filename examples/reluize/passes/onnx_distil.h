@@ -104,6 +104,9 @@ size_t onnx_distil_elements(const onnx_distil *d);
 size_t onnx_distil_targets(const onnx_distil *d);
 int onnx_distil_ended(const onnx_distil *d, int k);
 
+/* Returns the most bytes that a network of slot 0 has used since the last call of this. */
+size_t onnx_distil_most(const onnx_distil *d);
+
 /* Changes options.inner from the next pass on. */
 void onnx_distil_weigh(onnx_distil *d, double inner);
 
