@@ -171,7 +171,7 @@ static void check_long_name(void)
         onnx_run_end(run);
     }
     check(status == LGELU_E_ARGUMENT && !out.size && strstr(said, "expected a name of at most"),
-          "a name that is too long", "%d %s", status, said);
+          "a name that is too long", "%d %s", (int)status, said);
     onnx_graph_close(g);
     free(out.data);
     free(file.data);
