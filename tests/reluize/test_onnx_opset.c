@@ -152,7 +152,7 @@ static void check_long_name(void)
     memory_file graph = { NULL, 0, 0 }, node = graph, file, out = graph;
     onnx_graph *g;
     onnx_run *run;
-    int status = -1;
+    lgelu_status status = LGELU_OK;
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = 0;
     build_value(&graph, BUILD_INPUT, name, 1, 1, dim);
