@@ -22,7 +22,7 @@ page=build/page/web/index.html
 # what the page cannot set, a message may name; anything else is worded by advice() of convert.c
 options=$(LC_ALL=C grep -a -o -e '[[:print:]]*--[a-z][[:print:]]*' build/page/web/convert.wasm |
     grep -v -e '--vocabulary is for' -e '--kept %ld:' -e '--mean and --std are for' -e '--standard is for' -e '--data %' -e '--output %' -e ': --output names another one' -e '--size %zu,%zu:' \
-        -e 'give --size ROWS,COLUMNS' -e '--class-axis %ld:' -e 'alone (--output)')
+        -e 'give --size ROWS,COLUMNS' -e '--class-axis %ld:' -e '--class-axis 0:' -e 'alone (--output)')
 verdict $([ -z "$options" ]; echo $?) "messages name what the page has" "$options"
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 $CC -std=c99 -O1 $WARNINGS tools/web_nets.c ../examples/reluize/onnx/npy.c $IMPLEMENTATION -lm -o $out/nets && $out/nets $out && $out/nets $out big ||

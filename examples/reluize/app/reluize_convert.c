@@ -125,7 +125,7 @@ static int try_one(conversion *c)
     if (data_batch_is_fixed() || samples == 1 || data_fix_batch(1) || try_first(c))
         return fail("%s", message);
     conversion_note(c, "Samples are evaluated one by one, as %s cannot take %zu at once: %s",
-                    strstr(message, "exceeds the limit of") ? "--memory" : "the file", samples,
+                    strstr(message, "exceeds the limit of") ? "the memory" : "the file", samples,
                     message);
     return 0;
 }
@@ -744,7 +744,7 @@ static void note_test_part(conversion *c)
                         "%.1f %%: are they those of the inputs, in their order%s?",
                         m->score, m->chance,
                         c->class_axis >= 0 && option.class_axis < 0
-                            ? ", and are the values scores of classes (--class-axis none: no)"
+                            ? ", and are the values scores of classes"
                             : "");
 }
 
