@@ -466,12 +466,12 @@ typedef struct {
 } sample;
 
 /* Letters: f float, h float16, i int64, n int32, c int8, u uint8, b bool, q uint4 (in a file two a
- * byte). */
+   byte), e float8e4m3fn. */
 static sample sample_of(const char *text)
 {
-    static const char letters[] = "fhincubq";
-    static const int types[] = { ONNX_F32, ONNX_F16, ONNX_I64,  ONNX_I32,
-                                 ONNX_I8,  ONNX_U8,  ONNX_BOOL, ONNX_U4 };
+    static const char letters[] = "fhincubqe";
+    static const int types[] = { ONNX_F32, ONNX_F16,  ONNX_I64, ONNX_I32,      ONNX_I8,
+                                 ONNX_U8,  ONNX_BOOL, ONNX_U4,  ONNX_F8_E4M3FN };
     const char *letter = strchr(letters, *text);
     sample s;
     char word[64];
@@ -864,6 +864,7 @@ static void refusals(void)
     static const row unknown = { "Frobnicate", "", 13, { "1: 1" }, "1: 1" };
     static const row later = { "Gelu", "", 9, { "1: 1" }, "1: 1" };
     static const row shapes = { "MatMul", "", 13, { "2,2: 1 2 3 4", "3: 1 2 3" }, "1: 1" };
+    static const row eight = { "MatMul", "", 19, { "e 1,1: 1", "e 1,1: 1" }, "e 1,1: 1" };
     static const row far = { "Gather", "", 13, { "2: 1 2", "i 1: 2" }, "1: 1" };
     static const row huge = {
         "Expand", "", 13, { "1: 1", "i 3: 9000000000 9000000000 9" }, "1: 1"
@@ -887,6 +888,8 @@ static void refusals(void)
     check(refused(&unknown, "Frobnicate, opset 13"), "an unknown operator", "%s", said);
     check(refused(&later, "Gelu, opset 9"), "an operator of a later opset", "%s", said);
     check(refused(&shapes, "MatMul"), "shapes that do not fit", "%s", said);
+    check(refused(&eight, "MatMul, opset 19): it is not defined for float8e4m3fn"),
+          "a product of float8", "%s", said);
     check(refused(&far, "Gather"), "an index out of range", "%s", said);
     check(refused(&huge, "Expand"), "sizes whose product overflows", "%s", said);
     check(refused(&flag, "ReduceSum, opset 11): attribute keepdims: expected 0 or 1"),
