@@ -320,7 +320,7 @@ static int onnx_back_group_walk(const onnx_run *r, const back_group *p, back_gro
         count *= (size_t)dim[k];
     for (k = 0; k < p->operands; k++) {
         const onnx_tensor *x = onnx_run_get(r, p->operand[k]);
-        onnx_broadcast_strides(x, rank, dim, stride[k]);
+        onnx_broadcast_strides(x, rank, stride[k]);
         w->x[k] = back_floats(x);
         w->whole[k] = x->count == count;
     }

@@ -100,7 +100,7 @@ static int onnx_back_resize(onnx_back_call *b)
     const int is_old = b->c.opset < 11 || onnx_is(&b->c.node->op, "Upsample");
     int64_t dim[ONNX_MOST_RANK];
     onnx_tensor *g;
-    int d, k;
+    int d;
     if (!onnx_back_wants(b, 0) || !b->dy[0])
         return 0;
     if (onnx_text_is(&b->c, "coordinate_transformation_mode", "tf_crop_and_resize", "half_pixel"))
@@ -109,21 +109,15 @@ static int onnx_back_resize(onnx_back_call *b)
     g = onnx_tensor_share(b->c.run, b->dy[0]);
     for (d = 0; d < x->rank && g; d++) {
         onnx_tensor *matrix, *next;
-        size_t outer = 1, inner = 1;
         if (x->dim[d] == b->dy[0]->dim[d])
             continue;
         matrix = onnx_back_resize_matrix(b, d, onnx_back_resize_scale(b, d, is_old), is_old);
         dim[d] = x->dim[d];
         next = onnx_tensor_make(b->c.run, ONNX_F32, x->rank, dim);
-        for (k = 0; k < x->rank; k++) {
-            if (k < d)
-                outer *= (size_t)dim[k];
-            if (k > d)
-                inner *= (size_t)dim[k];
-        }
         if (matrix && next) {
             memset(next->data, 0, next->count * sizeof(float));
-            onnx_back_contract(back_floats(next), back_floats(g), matrix, outer, inner);
+            onnx_back_contract(back_floats(next), back_floats(g), matrix, onnx_extent(next, 0, d),
+                               onnx_extent(next, d + 1, next->rank));
         } else {
             onnx_tensor_free(next);
             next = NULL;

@@ -320,7 +320,7 @@ static int onnx_back_two(onnx_back_call *b, back_pair *pair)
         /* What is not read has no elements: the pair does not look at them either. */
         w.x[j] = b->c.in[j]->data ? back_floats(b->c.in[j]) : w.dy;
         if (b->c.in[j]->data)
-            onnx_broadcast_strides(b->c.in[j], dy->rank, dy->dim, w.stride[j]);
+            onnx_broadcast_strides(b->c.in[j], dy->rank, w.stride[j]);
         if (onnx_back_wants(b, j)) {
             full[j] = onnx_tensor_make(b->c.run, ONNX_F32, dy->rank, dy->dim);
             failed |= !full[j];
@@ -451,7 +451,7 @@ static void onnx_back_equal(const onnx_tensor *x, const onnx_tensor *y, float *e
     int64_t stride[ONNX_MOST_RANK], place[ONNX_MOST_RANK] = { 0 };
     const size_t row = y->rank ? (size_t)y->dim[y->rank - 1] : 1;
     size_t i, k;
-    onnx_broadcast_strides(x, y->rank, y->dim, stride);
+    onnx_broadcast_strides(x, y->rank, stride);
     for (i = 0; i < y->count; i += row) {
         const int64_t step = y->rank ? stride[y->rank - 1] : 0;
         const float *from = back_floats(x);
@@ -554,7 +554,7 @@ static int onnx_back_sum_slowly(onnx_back_call *b, const onnx_tensor *full, onnx
     size_t i, row = full->rank ? (size_t)full->dim[full->rank - 1] : 1, k;
     if (!sum)
         return -1;
-    onnx_broadcast_strides(dx, full->rank, full->dim, stride);
+    onnx_broadcast_strides(dx, full->rank, stride);
     for (i = 0; i < full->count; i += row) {
         const int64_t step = full->rank ? stride[full->rank - 1] : 0;
         int64_t at = 0;

@@ -106,10 +106,10 @@ static int onnx_back_tensor_scatter(onnx_back_call *b) { return onnx_back_number
 static int onnx_back_top_k(onnx_back_call *b)
 {
     const onnx_tensor *dy = b->dy[0];
-    size_t inner = 1, i;
+    size_t inner, i;
     onnx_tensor *dx;
     int64_t n, k;
-    int axis, d;
+    int axis;
     if (!onnx_back_wants(b, 0) || !dy)
         return 0;
     if (!b->y[1])
@@ -118,8 +118,7 @@ static int onnx_back_top_k(onnx_back_call *b)
     dx = axis < 0 ? NULL : onnx_back_zeros(b, 0);
     if (!dx)
         return -1;
-    for (d = axis + 1; d < dy->rank; d++)
-        inner *= (size_t)dy->dim[d];
+    inner = onnx_extent(dy, axis + 1, dy->rank);
     n = dx->dim[axis];
     k = dy->dim[axis];
     for (i = 0; i < dy->count; i++) {
@@ -138,19 +137,15 @@ static int onnx_back_ordered(onnx_back_call *b) { return onnx_back_as(b, 0, b->d
 static int onnx_back_concat(onnx_back_call *b)
 {
     const onnx_tensor *dy = b->dy[0];
-    size_t inner = 1, outer = 1, from = 0, row, i;
-    int axis, d, k;
+    size_t inner, outer, from = 0, row, i;
+    int axis, k;
     if (!dy)
         return 0;
     axis = onnx_axis(&b->c, onnx_int(&b->c, "axis", 1), dy->rank);
     if (axis < 0)
         return -1;
-    for (d = 0; d < dy->rank; d++) {
-        if (d < axis)
-            outer *= (size_t)dy->dim[d];
-        if (d > axis)
-            inner *= (size_t)dy->dim[d];
-    }
+    outer = onnx_extent(dy, 0, axis);
+    inner = onnx_extent(dy, axis + 1, dy->rank);
     row = (size_t)dy->dim[axis] * inner;
     for (k = 0; k < b->c.inputs; k++) {
         const size_t n = (size_t)b->c.in[k]->dim[axis] * inner;

@@ -257,10 +257,10 @@ static int onnx_back_cum_prod(onnx_back_call *b)
     const onnx_tensor *x = b->c.in[0], *dy = b->dy[0];
     const int exclusive = onnx_int(&b->c, "exclusive", 0) != 0;
     const int reverse = onnx_int(&b->c, "reverse", 0) != 0;
-    size_t inner = 1, n, i;
+    size_t inner, n, i;
     int64_t given;
     onnx_tensor *dx;
-    int axis, d;
+    int axis;
     if (!onnx_back_wants(b, 0) || !dy)
         return 0;
     axis = onnx_wholes(&b->c, 1, &given, 1) == 1 ? onnx_axis(&b->c, given, x->rank) : -1;
@@ -268,8 +268,7 @@ static int onnx_back_cum_prod(onnx_back_call *b)
     if (!dx)
         return -1;
     n = (size_t)x->dim[axis];
-    for (d = axis + 1; d < x->rank; d++)
-        inner *= (size_t)x->dim[d];
+    inner = onnx_extent(x, axis + 1, x->rank);
     for (i = 0; x->count && i < x->count / n; i++) {
         const size_t first = i / inner * inner * n + i % inner;
         const size_t at = first + (reverse ? (n - 1) * inner : 0);
@@ -313,8 +312,7 @@ static int onnx_back_soft(onnx_back_call *b, int is_log)
     const onnx_tensor *y = b->y[0];
     back_softmax p;
     onnx_tensor *dx;
-    size_t outer = 1;
-    int axis, d;
+    int axis, end;
     if (!onnx_back_wants(b, 0) || !b->dy[0])
         return 0;
     axis = onnx_axis(&b->c, onnx_int(&b->c, "axis", b->c.opset < 13 ? 1 : -1), y->rank);
@@ -325,16 +323,11 @@ static int onnx_back_soft(onnx_back_call *b, int is_log)
     p.dy = back_floats(b->dy[0]);
     p.dx = back_floats(dx);
     p.is_log = is_log;
-    p.n = p.inner = 1;
-    for (d = 0; d < y->rank; d++) {
-        if (d < axis)
-            outer *= (size_t)y->dim[d];
-        else if (d == axis || b->c.opset < 13)
-            p.n *= (size_t)y->dim[d];
-        else
-            p.inner *= (size_t)y->dim[d];
-    }
-    onnx_parallel(b->c.run, onnx_back_softmax_task, &p, dx->count ? outer * p.inner : 0);
+    end = b->c.opset < 13 ? y->rank : axis + 1;
+    p.n = onnx_extent(y, axis, end);
+    p.inner = onnx_extent(y, end, y->rank);
+    onnx_parallel(b->c.run, onnx_back_softmax_task, &p,
+                  dx->count ? onnx_extent(y, 0, axis) * p.inner : 0);
     return 0;
 }
 
@@ -395,15 +388,14 @@ static int onnx_back_rows(onnx_back_call *b, int has_mean)
     const double epsilon = (double)onnx_float(&b->c, "epsilon", 1e-5f);
     onnx_tensor *dx = NULL;
     double *sums;
-    size_t n = 1, row;
-    int axis, d, failed;
+    size_t n, row;
+    int axis, failed;
     if (!dy)
         return 0;
     axis = onnx_axis(&b->c, onnx_int(&b->c, "axis", -1), x->rank);
     if (axis < 0 || (onnx_back_wants(b, 0) && !(dx = onnx_back_make(b, 0))))
         return -1;
-    for (d = axis; d < x->rank; d++)
-        n *= (size_t)x->dim[d];
+    n = onnx_extent(x, axis, x->rank);
     sums = (double *)onnx_room(&b->c, 2 * n, sizeof *sums);
     if (!sums)
         return -1;
@@ -645,9 +637,9 @@ static int onnx_back_lp_norm(onnx_back_call *b)
 {
     const onnx_tensor *x = b->c.in[0], *dy = b->dy[0];
     const int p = (int)onnx_int(&b->c, "p", 2);
-    size_t inner = 1, n, i;
+    size_t inner, n, i;
     onnx_tensor *dx;
-    int axis, d;
+    int axis;
     if (!onnx_back_wants(b, 0) || !dy)
         return 0;
     axis = onnx_axis(&b->c, onnx_int(&b->c, "axis", -1), x->rank);
@@ -655,8 +647,7 @@ static int onnx_back_lp_norm(onnx_back_call *b)
     if (!dx)
         return -1;
     n = (size_t)x->dim[axis];
-    for (d = axis + 1; d < x->rank; d++)
-        inner *= (size_t)x->dim[d];
+    inner = onnx_extent(x, axis + 1, x->rank);
     for (i = 0; x->count && i < x->count / n; i++) {
         const size_t at = i / inner * inner * n + i % inner;
         onnx_back_lp_row(back_floats(dx) + at, back_floats(x) + at, back_floats(dy) + at, n, inner,

@@ -343,7 +343,7 @@ typedef struct {
 } onnx_einsum_term;
 
 typedef struct {
-    int terms, has_output;
+    int terms;
     onnx_einsum_term term[EINSUM_TERMS], output;
     int64_t size[EINSUM_LABELS];
     int uses[EINSUM_LABELS]; /* how often a label occurs in the inputs */

@@ -153,9 +153,9 @@ size_t onnx_extent(const onnx_tensor *x, int from, int to);
 /* The shape of a and b broadcast together (NumPy's rule); returns the rank, or -1 with a message.
  */
 int onnx_broadcast(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b, int64_t *dim);
-/* The strides with which x is read where the result has this shape: 0 along dimensions that it
-   lacks or that are repeated. */
-void onnx_broadcast_strides(const onnx_tensor *x, int rank, const int64_t *dim, int64_t *stride);
+/* The strides with which x is read where the result has `rank` dimensions: 0 along dimensions that
+   x lacks or that are repeated. */
+void onnx_broadcast_strides(const onnx_tensor *x, int rank, int64_t *stride);
 
 /* Calls task(index, user) for 0 to count - 1 on the run's threads, in any order. */
 void onnx_parallel(onnx_run *run, lgelu_task *task, void *user, size_t count);

@@ -831,11 +831,10 @@ int onnx_broadcast(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b, int
     return rank;
 }
 
-void onnx_broadcast_strides(const onnx_tensor *x, int rank, const int64_t *dim, int64_t *stride)
+void onnx_broadcast_strides(const onnx_tensor *x, int rank, int64_t *stride)
 {
     int64_t step = 1;
     int k;
-    (void)dim;
     for (k = 1; k <= rank; k++) {
         const int64_t n = k <= x->rank ? x->dim[x->rank - k] : 1;
         stride[rank - k] = n == 1 ? 0 : step;

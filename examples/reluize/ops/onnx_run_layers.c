@@ -530,8 +530,8 @@ static int onnx_layers_matmul_plan(onnx_call *c, const onnx_tensor *a, const onn
     p->rank = onnx_broadcast(c, &x, &y, p->dim);
     if (p->rank < 0)
         return -1;
-    onnx_broadcast_strides(&x, p->rank, p->dim, p->a_step);
-    onnx_broadcast_strides(&y, p->rank, p->dim, p->b_step);
+    onnx_broadcast_strides(&x, p->rank, p->a_step);
+    onnx_broadcast_strides(&y, p->rank, p->b_step);
     p->count = 1;
     for (k = 0; k < p->rank; k++) {
         p->count *= (size_t)p->dim[k];
@@ -652,7 +652,7 @@ static void onnx_layers_gemm_end(onnx_tensor *y, const onnx_tensor *c, float alp
     int64_t step[2] = { 0, 0 };
     size_t i, n = (size_t)y->dim[1];
     if (c)
-        onnx_broadcast_strides(c, 2, y->dim, step);
+        onnx_broadcast_strides(c, 2, step);
     for (i = 0; i < y->count; i++) {
         const size_t from = i / n * (size_t)step[0] + i % n * (size_t)step[1];
         if (y->type == ONNX_F32) {

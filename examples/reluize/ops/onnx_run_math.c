@@ -157,7 +157,7 @@ static void onnx_math_walk_make(onnx_math_walk *w, const onnx_tensor *const *in,
     w->inputs = inputs;
     w->count = 1;
     for (i = 0; i < inputs; i++)
-        onnx_broadcast_strides(in[i], rank, dim, stride[i]);
+        onnx_broadcast_strides(in[i], rank, stride[i]);
     for (k = 0; k < rank; k++) {
         const int last = w->rank - 1;
         w->count *= (size_t)dim[k];

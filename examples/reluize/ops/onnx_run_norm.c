@@ -951,7 +951,7 @@ static onnx_tensor *onnx_norm_parameter(onnx_call *c, int k, const onnx_tensor *
     if (y && in->rank > rank)
         memcpy(from->dim, in->dim + in->rank - rank, (size_t)rank * sizeof *from->dim);
     if (y)
-        onnx_broadcast_strides(from, rank, y->dim, step);
+        onnx_broadcast_strides(from, rank, step);
     for (i = 0; y && i < y->count; i++) {
         size_t at = 0;
         for (d = 0; d < rank; d++)

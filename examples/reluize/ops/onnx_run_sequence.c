@@ -632,7 +632,7 @@ static int onnx_seq_check_mask(onnx_call *c, const seq_attention *p, int64_t *st
                 || (d == 1 && (size_t)n > p->keys))
                 return onnx_refuse_call(c, "attn_mask does not fit the scores");
         }
-        onnx_broadcast_strides(mask, 4, p->scores->dim, step);
+        onnx_broadcast_strides(mask, 4, step);
     }
     if (lengths && lengths->count != p->batch)
         return onnx_refuse_call(c, "nonpad_kv_seqlen: expected %z values", p->batch);

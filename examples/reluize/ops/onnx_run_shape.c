@@ -472,7 +472,7 @@ static int onnx_run_expand(onnx_call *c)
     y = onnx_out(c, 0, x->type, rank, dim);
     if (!y)
         return -1;
-    onnx_broadcast_strides(x, rank, dim, stride);
+    onnx_broadcast_strides(x, rank, stride);
     onnx_shape_move_begin(&m, y, x);
     for (k = 0; k < rank; k++)
         onnx_shape_move_dim(&m, dim[k], stride[k]);

@@ -1438,8 +1438,8 @@ static void onnx_c_int8_put_walk(onnx_c *c, const onnx_c_region *r, char *a, cha
     char variable[16];
     size_t steps[ONNX_MOST_RANK], at = 1;
     int d;
-    onnx_broadcast_strides(c->value[r->source[0]].x, y->rank, y->dim, step[0]);
-    onnx_broadcast_strides(c->value[r->source[1]].x, y->rank, y->dim, step[1]);
+    onnx_broadcast_strides(c->value[r->source[0]].x, y->rank, step[0]);
+    onnx_broadcast_strides(c->value[r->source[1]].x, y->rank, step[1]);
     for (d = y->rank - 1; d >= 0; d--) {
         steps[d] = at;
         at *= (size_t)y->dim[d];

@@ -608,8 +608,8 @@ static int onnx_c_matmul_read(onnx_c *c, int node, onnx_c_product *p)
     p->rank = onnx_broadcast(&call, &x, &y, p->dim);
     if (p->rank < 0)
         return -1;
-    onnx_broadcast_strides(&x, p->rank, p->dim, p->a_step);
-    onnx_broadcast_strides(&y, p->rank, p->dim, p->b_step);
+    onnx_broadcast_strides(&x, p->rank, p->a_step);
+    onnx_broadcast_strides(&y, p->rank, p->b_step);
     for (k = 0; k < p->rank; k++) {
         p->a_step[k] *= (int64_t)(p->m * p->k);
         p->b_step[k] *= (int64_t)(p->k * p->n);
@@ -723,7 +723,7 @@ static int onnx_c_gemm_write(onnx_c *c, int node)
     is_row = bias && plain && bias->count == p.n && bias->rank
              && (size_t)bias->dim[bias->rank - 1] == p.n;
     if (bias)
-        onnx_broadcast_strides(bias, 2, y->dim, step);
+        onnx_broadcast_strides(bias, 2, step);
     onnx_c_function(c, node);
     onnx_c_product_sizes(c, &p);
     onnx_c_product_batch(c, &p);

@@ -259,7 +259,7 @@ static void onnx_c_math_walk(const onnx_c_loop *l, onnx_c_walk *w)
         channels |= onnx_c_math_is_in(l->c, i, l->loop)
                     && onnx_is(&l->c->graph->top.node[i].op, "BatchNormalization");
     for (i = 0; i < l->count; i++)
-        onnx_broadcast_strides(l->c->value[l->value[i]].x, y->rank, y->dim, stride[i]);
+        onnx_broadcast_strides(l->c->value[l->value[i]].x, y->rank, stride[i]);
     if (channels && y->rank > 1)
         stride[l->count][1] = 1;
     for (k = 0; k < y->rank; k++) {

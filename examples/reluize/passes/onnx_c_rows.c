@@ -273,22 +273,18 @@ static int onnx_c_reduce_write(onnx_c *c, int node)
 static int onnx_c_softmax_write(onnx_c *c, int node)
 {
     const onnx_tensor *in[ONNX_C_OPERANDS];
-    size_t outer = 1, n = 1, inner = 1;
+    size_t outer, n, inner;
     onnx_call call;
-    int axis, k, logarithm;
+    int axis, end, logarithm;
     onnx_c_call(c, node, &call, in);
     logarithm = onnx_is(&call.node->op, "LogSoftmax");
     axis = onnx_axis(&call, onnx_int(&call, "axis", call.opset < 13 ? 1 : -1), in[0]->rank);
     if (axis < 0)
         return -1;
-    for (k = 0; k < in[0]->rank; k++) {
-        if (k < axis)
-            outer *= (size_t)in[0]->dim[k];
-        else if (k > axis && call.opset >= 13)
-            inner *= (size_t)in[0]->dim[k];
-        else
-            n *= (size_t)in[0]->dim[k];
-    }
+    end = call.opset < 13 ? in[0]->rank : axis + 1;
+    outer = onnx_extent(in[0], 0, axis);
+    n = onnx_extent(in[0], axis, end);
+    inner = onnx_extent(in[0], end, in[0]->rank);
     onnx_c_function(c, node);
     onnx_c_line(c, "enum { N = %z };", n);
     onnx_c_for(c, "i", outer);
@@ -313,18 +309,16 @@ static int onnx_c_reduce_check(onnx_c *c, int node)
 static int onnx_c_place_write(onnx_c *c, int node)
 {
     const onnx_tensor *in[ONNX_C_OPERANDS];
-    size_t outer = 1, inner = 1;
+    size_t outer, inner;
     onnx_call call;
     const char *order;
-    int axis, k, least, last;
+    int axis, least, last;
     onnx_c_call(c, node, &call, in);
     axis = onnx_axis(&call, onnx_int(&call, "axis", 0), in[0]->rank);
     if (axis < 0)
         return -1;
-    for (k = 0; k < in[0]->rank; k++) {
-        outer *= k < axis ? (size_t)in[0]->dim[k] : 1;
-        inner *= k > axis ? (size_t)in[0]->dim[k] : 1;
-    }
+    outer = onnx_extent(in[0], 0, axis);
+    inner = onnx_extent(in[0], axis + 1, in[0]->rank);
     least = onnx_is(&call.node->op, "ArgMin");
     last = onnx_int(&call, "select_last_index", 0) != 0;
     order = least ? "<" : ">";
@@ -364,15 +358,14 @@ static int onnx_c_layer_norm_write(onnx_c *c, int node)
     const onnx_tensor *in[ONNX_C_OPERANDS], *scale, *shift;
     char name[2][48], epsilon[48];
     onnx_call call;
-    size_t n = 1;
-    int axis, k, centred;
+    size_t n;
+    int axis, centred;
     onnx_c_call(c, node, &call, in);
     centred = onnx_is(&call.node->op, "LayerNormalization");
     axis = onnx_axis(&call, onnx_int(&call, "axis", -1), in[0]->rank);
     if (axis < 0)
         return -1;
-    for (k = axis; k < in[0]->rank; k++)
-        n *= (size_t)in[0]->dim[k];
+    n = onnx_extent(in[0], axis, in[0]->rank);
     scale = onnx_in_of(&call, 1);
     shift = centred ? onnx_in_of(&call, 2) : NULL;
     if ((scale && scale->count != n) || (shift && shift->count != n))
@@ -437,16 +430,15 @@ static int onnx_c_group_norm_write(onnx_c *c, int node)
 static int onnx_c_lp_write(onnx_c *c, int node)
 {
     const onnx_tensor *in[ONNX_C_OPERANDS];
-    size_t inner = 1;
+    size_t inner;
     onnx_call call;
-    int axis, k, squares;
+    int axis, squares;
     onnx_c_call(c, node, &call, in);
     axis = onnx_axis(&call, onnx_int(&call, "axis", -1), in[0]->rank);
     if (axis < 0)
         return -1;
     squares = onnx_int(&call, "p", 2) == 2;
-    for (k = axis + 1; k < in[0]->rank; k++)
-        inner *= (size_t)in[0]->dim[k];
+    inner = onnx_extent(in[0], axis + 1, in[0]->rank);
     onnx_c_function(c, node);
     onnx_c_line(c, "enum { N = %d, INNER = %z };", in[0]->dim[axis], inner);
     onnx_c_for(c, "i", in[0]->count / (size_t)in[0]->dim[axis] / inner);

@@ -152,12 +152,10 @@ void onnx_int8_free_pairs(struct onnx_int8_space *s)
 static void equal_see(onnx_int8_channels *c, const onnx_tensor *x)
 {
     const float *at = (const float *)x->data;
-    size_t inner = 1, i, j;
-    int k;
+    size_t inner, i, j;
     if (x->rank < 2 || (size_t)x->dim[1] != c->n)
         return;
-    for (k = 2; k < x->rank; k++)
-        inner *= (size_t)x->dim[k];
+    inner = onnx_extent(x, 2, x->rank);
     for (i = 0; inner && i < x->count / inner; i++, at += inner) {
         float most = c->most[i % c->n];
         double square = 0;

@@ -393,11 +393,7 @@ static int onnx_pieces_axis(const struct onnx_relu_space *s, int v)
 /* How many elements of a channel are neighbours. */
 static size_t onnx_pieces_inner(const onnx_tensor *z, int axis)
 {
-    size_t inner = 1;
-    int k;
-    for (k = axis ? z->rank + axis + 1 : z->rank; k < z->rank; k++)
-        inner *= (size_t)z->dim[k];
-    return inner;
+    return axis ? onnx_extent(z, z->rank + axis + 1, z->rank) : 1;
 }
 
 static size_t onnx_pieces_place(size_t i, size_t c, size_t channels, size_t inner)
