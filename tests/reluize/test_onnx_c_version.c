@@ -143,6 +143,31 @@ static void inputs_that_stay(void)
            "1 input 's': the model declares no type and shape of a tensor of numbers");
 }
 
+/* A name has no longest length. */
+static void a_long_name(void)
+{
+    static const onnx_c_fixed fixed = { 1, 2.5, { 4 } };
+    static const int64_t four[1] = { 4 };
+    char name[1301];
+    memory_file graph = { NULL, 0, 0 }, node = graph;
+    one_version one;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    build_value(&graph, BUILD_INPUT, "x", 1, 1, four);
+    build_value(&graph, BUILD_INPUT, name, 1, 1, four);
+    build_text(&node, 1, "x");
+    build_text(&node, 1, name);
+    build_text(&node, 2, "y");
+    build_text(&node, 4, "Mul");
+    build_message(&graph, BUILD_NODE, &node);
+    build_value(&graph, BUILD_OUTPUT, "y", 1, 1, four);
+    one = begin_file(build_model(&graph, 8, 17));
+    check(!onnx_c_version_fix(&one.version, &fixed, 1, said)
+              && fabs(sum_of(one.version.graph, 0, NULL) - 12.5) < 1e-9,
+          "an input with a name of 1,300 bytes is fixed", "%s", said);
+    end(&one);
+}
+
 /* Checks that a version computes what the first graph does. */
 static void is_same(one_version *one, const char *name)
 {
@@ -260,6 +285,7 @@ int main(void)
 {
     inputs_become_constants();
     inputs_that_stay();
+    a_long_name();
     branches_of_constants();
     branches_of_shapes();
     functions();

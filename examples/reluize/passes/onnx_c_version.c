@@ -53,20 +53,23 @@ static lgelu_status onnx_c_version_constant(onnx_run *r, onnx_edit *e, const onn
 {
     const onnx_value *v = r->graph->value + r->graph->top.input[fixed->input];
     const onnx_declared *d = &v->declared;
-    char name[1024];
     onnx_new_constant c;
     onnx_tensor *x;
+    char *name;
     size_t i;
     int bad;
-    if (d->rank < 0 || !onnx_type_bytes(d->type) || d->type == ONNX_STRING
-        || v->name.n >= sizeof name)
+    if (d->rank < 0 || !onnx_type_bytes(d->type) || d->type == ONNX_STRING)
         return deploy_refuse(message, LGELU_E_FILE,
                              "input '%t': the model declares no type and shape of a tensor of "
                              "numbers",
                              &v->name);
     x = onnx_tensor_make(r, d->type, d->rank, fixed->dim);
-    if (!x)
+    name = (char *)deploy_room(v->name.n + 1, 1);
+    if (!x || !name) {
+        onnx_tensor_free(x);
+        free(name);
         return deploy_refuse(message, LGELU_E_MEMORY, "input '%t': out of memory", &v->name);
+    }
     for (i = 0; i < x->count; i++)
         onnx_tensor_set_real(x, i, fixed->number);
     memcpy(name, v->name.p, v->name.n);
@@ -78,6 +81,7 @@ static lgelu_status onnx_c_version_constant(onnx_run *r, onnx_edit *e, const onn
     c.data = x->data;
     bad = onnx_edit_add(e, &c);
     onnx_tensor_free(x);
+    free(name);
     return bad ? deploy_refuse(message, LGELU_E_MEMORY, "input '%t': out of memory", &v->name)
                : LGELU_OK;
 }
