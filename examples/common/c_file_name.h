@@ -13,10 +13,13 @@
 
 enum { C_FILE_NAME_MOST = 40 };
 
-/* What is said of a name that is refused. */
+/* What is said of a name that is refused, and of a file (c_file_name_of). */
 #define C_FILE_NAME_REFUSED                                                                        \
     "C file: '%s' is not a valid name for a function: expected an identifier that C, C++ and the " \
     "C library do not use"
+#define C_FILE_NAME_EXPECTED                                                                      \
+    "expected NAME.c, where NAME is a C identifier of at most 40 characters that is no reserved " \
+    "word of C or C++ and no name of the C library"
 
 /* Reserved words of C up to C23 and of C++ up to C++20. */
 static const char *const c_file_name_reserved[] = {
@@ -230,5 +233,19 @@ DEPLOY_FN int c_file_name_is_free(const char *name)
     /* POSIX reserves names of types */
     return strcmp(name + length - (length > 2 ? 2 : 0), "_t")
            && !c_file_name_of_variant(name, length);
+}
+
+/* Writes the name of the function of a file: that of the file without its folder and .c. Returns 0,
+   or -1 if the file has another ending or the name is not free. */
+DEPLOY_FN int c_file_name_of(char name[C_FILE_NAME_MOST + 1], const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    const char *const begin = slash ? slash + 1 : path;
+    const size_t length = strlen(begin);
+    if (length < 3 || length - 2 > C_FILE_NAME_MOST || strcmp(begin + length - 2, ".c"))
+        return -1;
+    memcpy(name, begin, length - 2);
+    name[length - 2] = 0;
+    return c_file_name_is_free(name) ? 0 : -1;
 }
 #endif

@@ -195,7 +195,7 @@ refused $out/det.onnx "node 'd1' (Det): this operator is not available in C file
 refused $out/double.onnx "'x' is of type double"
 refused "$out/relu.onnx --integers" "expected QuantizeLinear and DequantizeLinear"
 $out/onnx_c $out/relu.onnx -o $out/main.c 2> $out/stderr
-[ $? = 1 ] && grep -q "'main' is not a valid name" $out/stderr && [ ! -e $out/main.c ]
+[ $? = 2 ] && grep -q "main.c: expected NAME.c, where NAME is a C identifier" $out/stderr && [ ! -e $out/main.c ]
 verdict $? 'a name that C uses is refused' "$(cat $out/stderr)"
 $out/onnx_c $out/relu.onnx -o $out/net.c --header $out/net.h --dim batch=2 2> $out/stderr
 printf '#include "net.h"\nint main() { float x[net_inputs] = { -1, 2, -3, 4, -5, 6 }, y[net_outputs]; net(y, x); return net_inputs != 6 || !(y[5] > 5) || y[4] < 0 || y[4] > 0; }\n' > $out/use.c
@@ -245,10 +245,10 @@ for options in -Ofast -ffast-math -ffinite-math-only -fno-signed-zeros; do
     ! $CC -std=c99 $options -c $out/net.c -o $out/net.o 2> $out/stderr && grep -q 'which changes results' $out/stderr
     verdict $? "a C file refuses $options" "$(head -n 1 $out/stderr)"
 done
-for options in '' '-o' 'a b -o c.c' "$out/relu.onnx -o $out/x.c --dim other=2" "$out/relu.onnx -o $out/x.c --dim batch=0"; do
+for options in '' '-o' 'a b -o c.c' "$out/relu.onnx -o $out/p.h" "$out/relu.onnx -o $out/int.c" "$out/relu.onnx -o $out/1.c" "$out/relu.onnx -o $out/x.c --dim other=2" "$out/relu.onnx -o $out/x.c --dim batch=0"; do
     $out/onnx_c $options > $out/stdout 2> $out/stderr
     status=$?
-    [ $status = 1 ] || [ $status = 2 ] && [ -s $out/stderr ] && [ ! -e $out/x.c ]
+    [ $status = 1 ] || [ $status = 2 ] && [ -s $out/stderr ] && [ ! -e $out/x.c ] && [ ! -e $out/p.h ]
     verdict $? "onnx_c '$(echo $options | sed "s#$out/##g")' is refused" "$(cat $out/stderr)"
 done
 exit $bad

@@ -8,6 +8,7 @@
    Exit status: 0 when it is done, 1 after an error, 2 for wrong options. After an error no file is
    written or replaced. */
 #include "onnx_c.h"
+#include "c_file_name.h"
 #include "onnx_program.h"
 #include "output.h"
 
@@ -36,6 +37,7 @@ static struct {
 
 static int parse_options(int argc, char **argv)
 {
+    char function[C_FILE_NAME_MOST + 1];
     int i, bad = 0;
     for (i = 1; i < argc && !bad; i++) {
         const char *name = argv[i];
@@ -67,6 +69,8 @@ static int parse_options(int argc, char **argv)
     }
     if (!bad && (!option.model || !option.file))
         bad = fail("a model and -o NAME.c are needed; see --help");
+    if (!bad && c_file_name_of(function, option.file))
+        bad = fail("-o %s: " C_FILE_NAME_EXPECTED, option.file);
     if (!bad && option.header && output_same(option.file, option.header))
         bad = fail("-o and --header both name %s", option.file);
     return bad;
@@ -209,25 +213,12 @@ static int write_one(onnx_c *c, const char *path,
     return output_end(&o) ? fail("%s: %s", path, output_error()) : 0;
 }
 
-/* The function's name: that of the file without folder and ending. */
-static void name_of_file(const char *path, char *name, size_t bytes)
-{
-    const char *from = strrchr(path, '/'), *end;
-    size_t n;
-    from = from ? from + 1 : path;
-    end = strrchr(from, '.');
-    n = end ? (size_t)(end - from) : strlen(from);
-    n = n < bytes ? n : bytes - 1;
-    memcpy(name, from, n);
-    name[n] = 0;
-}
-
 static int write_files(onnx_run *r)
 {
-    char message[160], name[256];
+    char message[160], name[C_FILE_NAME_MOST + 1];
     int bad = check_used();
     onnx_c *c;
-    name_of_file(option.file, name, sizeof name);
+    c_file_name_of(name, option.file);
     c = bad ? NULL : onnx_c_begin(r, name, option.integers, message);
     if (!bad && !c)
         bad = fail("%s: %s", option.model, message);

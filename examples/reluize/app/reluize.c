@@ -219,7 +219,7 @@ static const char usage_all[] =
     "                     --vocabulary, words: a line CLASS<tab>TEXT (0, 1, ...) or TEXT for each sample, or, for a\n"
     "                     network that predicts each next token, a text\n"
     "  --data NAME=WHERE  the same for the input NAME of a model with several inputs; an array of exactly\n"
-    "                     the shape that the file declares is given to every run\n"
+    "                     the shape that the file declares is given to every run, a single sample is repeated\n"
     "  --fix NAME=NUMBER  an input whose elements always are this number, such as a sampling rate, needs no\n"
     "                     data: it becomes a constant of the files that are written. Of a node If whose\n"
     "                     condition follows from it, they have the branch that is taken\n"
@@ -558,34 +558,19 @@ static int take_value(const option_row *row, const char *value)
     return 0;
 }
 
-int name_of_function(char name[C_NAME], const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    const char *const begin = slash ? slash + 1 : path;
-    const size_t length = strlen(begin);
-    if (length < 3 || length - 2 >= C_NAME || strcmp(begin + length - 2, ".c"))
-        return -1;
-    memcpy(name, begin, length - 2);
-    name[length - 2] = 0;
-    return c_file_name_is_free(name) ? 0 : -1;
-}
-
 /* Checks the names of the C files, and finds those of their headers. */
 static int check_c_files(void)
 {
     const char *const file[2] = { option.c, option.c8 };
-    char name[C_NAME];
+    char name[C_FILE_NAME_MOST + 1];
     int i;
     if (option.headers && !file[0] && !file[1])
         return fail("--h: there is neither --c nor --c8");
     for (i = 0; i < 2; i++) {
         if (!file[i])
             continue;
-        if (name_of_function(name, file[i]) || strlen(file[i]) >= sizeof *option.header) {
-            return fail(
-                "%s %s: expected NAME.c, where NAME is a C identifier of at most 40 characters that "
-                "is no reserved word of C or C++ and no name of the C library",
-                i ? "--c8" : "--c", file[i]);
+        if (c_file_name_of(name, file[i]) || strlen(file[i]) >= sizeof *option.header) {
+            return fail("%s %s: " C_FILE_NAME_EXPECTED, i ? "--c8" : "--c", file[i]);
         }
         if (option.headers) {
             memcpy(option.header[i], file[i], strlen(file[i]) + 1);

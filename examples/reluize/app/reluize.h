@@ -33,9 +33,8 @@ enum {
     MOST_RELUS = 6,    /* of a gate, with --within, unless --relus says */
     CALIBRATED = 4096, /* training samples that a conversion takes, unless --samples says */
     /* how long parts of the work take beside a conversion, roughly */
-    COST_OF_EFFECTS = 1,    /* of each gate, with --within and --average */
-    COST_OF_QUANTIZING = 2, /* a network, with --int8 */
-    C_NAME = 41             /* bytes of the longest name of a C function, with its end */
+    COST_OF_EFFECTS = 1,   /* of each gate, with --within and --average */
+    COST_OF_QUANTIZING = 2 /* a network, with --int8 */
 };
 
 /* ---- messages and memory ---- */
@@ -132,10 +131,6 @@ typedef enum {
     ADVICE_OUTPUT        /* the size of an output depends on the data */
 } advice_about;
 const char *advice(advice_about what);
-
-/* Writes what a C file's function is called: the file's name without folder and .c. Returns 0, or
-   -1 if that is no name. */
-int name_of_function(char name[C_NAME], const char *path);
 
 /* ---- data (reluize_data.c) ---- */
 

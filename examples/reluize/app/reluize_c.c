@@ -4,6 +4,7 @@
    bits of the evaluator, and in 8 bits, of the graph that --int8 writes, without floats. A file
    computes one sample, or as many as the model fixes. See reluize.h. */
 #include "reluize.h"
+#include "c_file_name.h"
 #include "onnx_c.h"
 
 /* A graph that is written, with a sample for its shapes, and with the branches that are taken. */
@@ -50,13 +51,13 @@ static onnx_run *begin_run(const onnx_graph *graph, void *user, char *message)
 static int plan(c_plan *p, const conversion *c, const onnx_graph *graph, const char *path,
                 int integers)
 {
-    char message[160], name[C_NAME];
+    char message[160], name[C_FILE_NAME_MOST + 1];
     memset(p, 0, sizeof *p);
     p->conversion = c;
     onnx_c_version_begin(&p->version, graph, read_external, NULL);
     p->run = onnx_c_version_settle(&p->version, begin_run, p, message);
     if (p->run) {
-        name_of_function(name, path);
+        c_file_name_of(name, path);
         p->file = onnx_c_begin(p->run, name, integers, message);
     }
     if (!p->file && message[0])
