@@ -55,4 +55,14 @@ verdict $? "--size is refused where it has no use" "$(cat $out/stderr)"
 $out/reluize $out/state.onnx --data x=$out/state.npy --data h=$out/state_second.npy --data rate=$out/state_rate.npy -o $out/relu.onnx 2> $out/stderr
 grep -q "'h': the 500 samples are in dimension 1: give an array with the samples first" $out/stderr
 verdict $? "states whose samples are not in the first dimension are refused" "$(cat $out/stderr)"
+# one sample of an input stands for all
+converts size size_each --data x=$out/vector.npy --data size=$out/size_each.npy
+converts size size_one --data x=$out/vector.npy --data size=$out/size_one.npy
+agree size_one size_each
+$out/reluize $out/size.onnx --data x=$out/vector.npy --data size=$out/size_three.npy -o $out/relu.onnx 2> $out/stderr
+grep -q "size_three.npy: expected at least five samples, or one for all samples of the other inputs, found 3" $out/stderr
+verdict $? "three samples of an input are refused" "$(cat $out/stderr)"
+$out/reluize $out/size.onnx --data x=$out/size_x.npy --data size=$out/size_one.npy -o $out/relu.onnx 2> $out/stderr
+grep -q "no input has more than one sample" $out/stderr
+verdict $? "one sample of each input is refused" "$(cat $out/stderr)"
 exit $bad

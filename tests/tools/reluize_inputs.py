@@ -76,6 +76,14 @@ def write():
     array("state_each", np.repeat(state[None], 500, 0))
     array("state_second", np.repeat(state, 500, 1))
     save("state", [("x", F, ["batch", 16]), ("h", F, [2, "batch", 8]), ("rate", I, [])], 2, merge, {**joined, **two})
+    # a second input of two numbers for each sample, as detectors take the size of an image: for each sample, or one for all
+    sized = ["Cast size > r to=1", "MatMul r s > q", "Add x q > a", *head]
+    small = {**layers, "s": normal(2, 16, scale=0.02)}
+    array("size_x", x[:1])
+    array("size_one", np.array([[64, 48]]))
+    array("size_each", np.repeat([[64, 48]], 500, 0))
+    array("size_three", np.repeat([[64, 48]], 3, 0))
+    save("size", [("size", I, ["batch", 2]), ("x", F, ["batch", 16])], 2, sized, small)
     save("state_batch", [("x", F, ["batch", 16])], 2,
          ["Shape x > s", "Gather s zero > n", "Concat n eight > m axis=0", "Expand q m > z", "Concat x z > a axis=1", *head],
          {**joined, "zero": np.array([0]), "eight": np.array([8]), "q": 2 * state[1]})

@@ -43,6 +43,7 @@ typedef struct {
     const char *file;
     int value, type;             /* of the graph; its elements */
     int alone;                   /* a sample is the whole input, which has no batch */
+    int once;                    /* the file has one sample, which every run repeats */
     int rank;                    /* of a sample, without the batch; of SOURCE_SAME: of the input */
     int64_t dim[ONNX_MOST_RANK]; /* of that */
     size_t elements;             /* of a sample */
@@ -88,7 +89,9 @@ static size_t place_of(int part, size_t i)
 static int set_count(const source *s, size_t train, size_t test)
 {
     if (!train || !test)
-        return fail("%s: expected at least five samples, found %zu", s->file, train + test);
+        return fail("%s: expected at least five samples%s, found %zu", s->file,
+                    data.sources > 1 ? ", or one for all samples of the other inputs" : "",
+                    train + test);
     if (data.count[TRAIN] && (data.count[TRAIN] != train || data.count[TEST] != test)) {
         return fail("%s: expected %zu samples, as another input has, found %zu", s->file,
                     data.count[TRAIN] + data.count[TEST], train + test);
@@ -427,7 +430,8 @@ static int open_array(source *s)
     }
     if (!is_bytes && !option.raw && least >= 0 && most > 127 && most <= 255)
         data.unscaled = s->file;
-    return set_samples(s, s->array.shape[0]);
+    s->once = data.sources > 1 && s->array.shape[0] == 1;
+    return s->once ? 0 : set_samples(s, s->array.shape[0]);
 }
 
 /* The same array for every run: it has exactly the shape that the file declares. */
@@ -1195,7 +1199,7 @@ int data_open_all(const onnx_graph *g, const char *program)
         }
     }
     if (!data.count[TEST])
-        return fail("no input has samples");
+        return fail("no input has more than one sample");
     if (option.normalised && !data.scaled)
         return fail("--mean and --std are for images and for arrays of bytes, which no input has");
     if (option.size[0] && !data.sized)
@@ -1292,7 +1296,7 @@ static void array_floats(const source *s, size_t place, float *to)
 /* Copies sample i of a part, in the order of the file's elements. */
 static void copy_floats(const source *s, int part, size_t i, float *to)
 {
-    const size_t place = place_of(part, i);
+    const size_t place = s->once ? 0 : place_of(part, i);
     size_t e;
     if (s->kind == SOURCE_IMAGES) {
         image_floats(s, place, to);
@@ -1331,7 +1335,7 @@ int data_image(int k, size_t *channels, size_t *rows, size_t *columns, int *last
 static void fill_sample(const source *s, onnx_tensor *x, size_t at, int part, size_t i,
                         float *floats)
 {
-    const size_t first = place_of(part, i) * s->elements;
+    const size_t first = (s->once ? 0 : place_of(part, i)) * s->elements;
     size_t e;
     if (onnx_is_float(s->type)) {
         copy_floats(s, part, i, floats);
