@@ -75,6 +75,15 @@ fi
 cmp $out/whole.onnx $out/part.onnx
 verdict $? "the same bytes on two threads and after an interruption"
 
+# A folder has the name of the state: the run is refused before its work, and the folder stays.
+for state in folder.onnx.distil folder.onnx.rival; do
+    rm -rf $out/folder.onnx*
+    mkdir -p $out/$state
+    $out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --samples 48 --epochs 1 --rival --quiet -o $out/folder.onnx > $out/folder.txt 2> $out/folder.err
+    [ $? = 1 ] && grep -q "$state: the state of the training: " $out/folder.err && [ $(wc -l < $out/folder.err) = 1 ] && [ -d $out/$state ] && [ ! -e $out/folder.onnx ]
+    verdict $? "$state, a folder: the run is refused, and the folder stays" "$(tail -n 1 $out/folder.err)"
+done
+
 # Labels: the network learns them, and so does a cold swap, the control; the same bits on any number of threads.
 labelled="$out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --samples 48 --epochs 1 --quiet"
 OMP_NUM_THREADS=1 $labelled --rival -o $out/labelled.onnx --report $out/labelled.json > $out/labelled.txt 2> $out/labelled.err

@@ -614,6 +614,13 @@ static void list_maps(distil_run *r, const way *w)
     }
 }
 
+/* Writes the name of the file of a state. Returns 0 or 1. */
+static int name_state(char state[OUTPUT_PATH], int rival)
+{
+    const int n = snprintf(state, OUTPUT_PATH, "%s.%s", option.out, rival ? "rival" : "distil");
+    return n >= OUTPUT_PATH ? fail("%s: the name is too long", option.out) : 0;
+}
+
 static int open_run(distil_run *r)
 {
     onnx_distil_options o = onnx_distil_defaults();
@@ -658,9 +665,8 @@ static int open_run(distil_run *r)
     r->p.terms.train_size[1] = (int64_t)option.train_size[1];
     r->p.terms.rate = option.rate;
     r->p.terms.label_weight = option.label_weight;
-    if (snprintf(r->state, sizeof r->state, "%s.%s", option.out, r->rival ? "rival" : "distil")
-        >= (int)sizeof r->state)
-        return fail("%s: the name is too long", option.out);
+    if (name_state(r->state, r->rival))
+        return 1;
     r->d = onnx_distil_begin(r->c->graph, r->from->graph, &o, message);
     return r->d ? 0 : fail("%s", message);
 }
@@ -761,11 +767,28 @@ static int check_labels(const conversion *c)
     return 0;
 }
 
+/* Checks that states can be written, before the work: a folder may have their name. */
+static int check_states(void)
+{
+    const int trains = option.minutes > 0 || option.steps || option.epochs;
+    char state[OUTPUT_PATH];
+    output o;
+    int rival;
+    for (rival = 0; trains && rival <= option.rival; rival++) {
+        if (name_state(state, rival))
+            return 1;
+        if (output_try(&o, state))
+            return fail("%s: the state of the training: %s", state, output_error());
+        output_drop(&o);
+    }
+    return 0;
+}
+
 int conversion_check_training(const conversion *c)
 {
     size_t channels, rows, columns;
     int last;
-    if (check_labels(c))
+    if (check_labels(c) || check_states())
         return 1;
     if (option.augment
         && (c->graph->top.inputs > 1 || !data_image(0, &channels, &rows, &columns, &last)))
@@ -798,8 +821,8 @@ static int train_rival(conversion *c)
 static int remove_rival(void)
 {
     char state[OUTPUT_PATH];
-    if (snprintf(state, sizeof state, "%s.rival", option.out) >= (int)sizeof state)
-        return fail("%s: the name is too long", option.out);
+    if (name_state(state, 1))
+        return 1;
     remove(state);
     return 0;
 }
