@@ -38,8 +38,8 @@ import concurrent.futures, glob, hashlib, itertools, json, os, random, re, resou
 
 HEADER, FOLDER, LOG, KNOWN = "../lgelu.h", "build/mutate", "build/mutate.log", "tools/mutants.txt"
 SCHEMA, TOO_LONG = FOLDER + "/schema", "takes too long"
-# Programs include helpers of the tests and instruments of the study.
-INCLUDE = ["-I.", "-I..", "-I../examples/common", "-I../examples/study"]
+# Programs include helpers of the tests, and parts of the examples.
+INCLUDE = ["-I.", "-I.."] + ["-I../examples/" + f for f in ("common", "study", "int8", "reluize/onnx", "reluize/ops")]
 STAMP = SCHEMA + "/stamp.json"
 COMPILER = os.environ.get("CC", "cc").split()
 FLAGS = ["-std=c99", "-O1", "-w", "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types"]
