@@ -19,6 +19,9 @@
 /* dx of one element x, from y and dy of the result that it is part of, and how many are. */
 typedef double back_share(double x, double y, double dy, double count);
 
+/* Which dimensions an operator reduces: sets reduced, by dimension. Returns 0 or -1. */
+typedef int back_axes(onnx_call *c, unsigned char *reduced);
+
 /* A reduction: the steps by which a place in x goes through the results, 0 along dimensions that
    are reduced, and how many elements are part of one result. */
 typedef struct {
@@ -49,23 +52,31 @@ static size_t onnx_back_result(const back_reduction *p, const int64_t *place, in
     return (size_t)at;
 }
 
+/* Prepares the gradient of a reduction's input. axes: which dimensions it reduces. Returns 1, 0:
+   none is wanted, or -1. */
+static int onnx_back_begin_reduction(onnx_back_call *b, back_reduction *p, back_axes *axes)
+{
+    unsigned char reduced[ONNX_MOST_RANK];
+    if (!onnx_back_wants(b, 0) || !b->dy[0])
+        return 0;
+    if (axes(&b->c, reduced))
+        return -1;
+    onnx_back_reduction(p, b->c.in[0], reduced);
+    return onnx_back_make(b, 0) ? 1 : -1;
+}
+
 /* Walks over x with the place of each element's result. */
 static int onnx_back_reduced(onnx_back_call *b, back_share *part)
 {
     const onnx_tensor *x = b->c.in[0], *y = b->y[0], *dy = b->dy[0];
     int64_t place[ONNX_MOST_RANK] = { 0 };
-    unsigned char reduced[ONNX_MOST_RANK];
     back_reduction p;
     onnx_tensor *dx;
     size_t i;
-    if (!onnx_back_wants(b, 0) || !dy)
-        return 0;
-    if (onnx_reduce_axes(&b->c, reduced))
-        return -1;
-    onnx_back_reduction(&p, x, reduced);
-    dx = onnx_back_make(b, 0);
-    if (!dx)
-        return -1;
+    const int begun = onnx_back_begin_reduction(b, &p, onnx_reduce_axes);
+    if (begun < 1)
+        return begun;
+    dx = b->dx[0];
     for (i = 0; i < dx->count; i++) {
         const size_t at = onnx_back_result(&p, place, x->rank);
         back_floats(dx)[i] = (float)part(x->data ? (double)back_floats(x)[i] : 0,
@@ -137,18 +148,15 @@ static int onnx_back_reduce_product(onnx_back_call *b)
 {
     const onnx_tensor *x = b->c.in[0], *dy = b->dy[0];
     int64_t place[ONNX_MOST_RANK] = { 0 };
-    unsigned char reduced[ONNX_MOST_RANK];
     double *product, *zeros;
     back_reduction p;
     onnx_tensor *dx;
     size_t i;
-    if (!onnx_back_wants(b, 0) || !dy)
-        return 0;
-    if (onnx_reduce_axes(&b->c, reduced))
-        return -1;
-    onnx_back_reduction(&p, x, reduced);
-    dx = onnx_back_make(b, 0);
-    product = dx ? (double *)onnx_room(&b->c, 2 * dy->count, sizeof *product) : NULL;
+    const int begun = onnx_back_begin_reduction(b, &p, onnx_reduce_axes);
+    if (begun < 1)
+        return begun;
+    dx = b->dx[0];
+    product = (double *)onnx_room(&b->c, 2 * dy->count, sizeof *product);
     if (!product)
         return -1;
     zeros = product + dy->count;
@@ -657,36 +665,26 @@ static int onnx_back_lp_norm(onnx_back_call *b)
 }
 
 /* MeanVarianceNormalization: y = d/(σ + 1e-9), d = x - mean. By result: the mean of x and of dy,
-   then the sums of d² and of dy·d. */
+   then the sums of d² and of dy·d, of which follow what is divided by and the slope of d. */
 static int onnx_back_mean_variance(onnx_back_call *b)
 {
-    static const int64_t usual[3] = { 0, 2, 3 };
     const onnx_tensor *x = b->c.in[0], *dy = b->dy[0];
     int64_t place[ONNX_MOST_RANK] = { 0 };
-    unsigned char reduced[ONNX_MOST_RANK] = { 0 };
-    double *mean, *mean_g, *squares, *product;
+    double *mean, *mean_g, *by, *slope;
     size_t i, results;
     back_reduction p;
     onnx_tensor *dx;
-    int count, k;
-    const int64_t *axes = onnx_ints(&b->c, "axes", &count);
-    if (!onnx_back_wants(b, 0) || !dy)
-        return 0;
-    for (k = 0; k < (axes ? count : 3); k++) {
-        const int axis = onnx_axis(&b->c, axes ? axes[k] : usual[k], x->rank);
-        if (axis < 0)
-            return -1;
-        reduced[axis] = 1;
-    }
-    onnx_back_reduction(&p, x, reduced);
-    dx = onnx_back_make(b, 0);
+    const int begun = onnx_back_begin_reduction(b, &p, onnx_moment_axes);
+    if (begun < 1)
+        return begun;
+    dx = b->dx[0];
     results = p.each ? x->count / p.each : 0;
-    mean = dx ? (double *)onnx_room(&b->c, 4 * results + 1, sizeof *mean) : NULL;
+    mean = (double *)onnx_room(&b->c, 4 * results + 1, sizeof *mean);
     if (!mean)
         return -1;
     mean_g = mean + results;
-    squares = mean + 2 * results;
-    product = mean + 3 * results;
+    by = mean + 2 * results;
+    slope = mean + 3 * results;
     for (i = 0; i < x->count; i++) {
         const size_t at = onnx_back_result(&p, place, x->rank);
         mean[at] += (double)back_floats(x)[i] / (double)p.each;
@@ -697,17 +695,21 @@ static int onnx_back_mean_variance(onnx_back_call *b)
     for (i = 0; i < x->count; i++) {
         const size_t at = onnx_back_result(&p, place, x->rank);
         const double d = (double)back_floats(x)[i] - mean[at];
-        squares[at] = fma(d, d, squares[at]);
-        product[at] = fma((double)back_floats(dy)[i], d, product[at]);
+        by[at] = fma(d, d, by[at]);
+        slope[at] = fma((double)back_floats(dy)[i], d, slope[at]);
         onnx_next_place(place, x->dim, x->rank);
+    }
+    for (i = 0; i < results; i++) {
+        const double deviation = sqrt(by[i] / (double)p.each);
+        by[i] = deviation + 1e-9;
+        slope[i] = deviation > 0 ? slope[i] / ((double)p.each * deviation * by[i]) : 0;
     }
     memset(place, 0, sizeof place);
     for (i = 0; i < x->count; i++) {
         const size_t at = onnx_back_result(&p, place, x->rank);
         const double d = (double)back_floats(x)[i] - mean[at];
-        const double deviation = sqrt(squares[at] / (double)p.each), by = deviation + 1e-9;
-        const double slope = deviation > 0 ? product[at] / ((double)p.each * deviation * by) : 0;
-        back_floats(dx)[i] = (float)(fma(-slope, d, (double)back_floats(dy)[i] - mean_g[at]) / by);
+        const double g = (double)back_floats(dy)[i] - mean_g[at];
+        back_floats(dx)[i] = (float)(fma(-slope[at], d, g) / by[at]);
         onnx_next_place(place, x->dim, x->rank);
     }
     onnx_room_free(mean);

@@ -320,6 +320,8 @@ int onnx_roi_taps(const onnx_roi *p, float y, float x, int64_t index[4], float w
 /* Marks the dimensions of input 0 that are reduced: those of the attribute or the input `axes`, or
    all; reduced[ONNX_MOST_RANK]. Returns 0 or -1. */
 int onnx_reduce_axes(onnx_call *c, unsigned char *reduced);
+/* The same of MeanVarianceNormalization: its attribute, or 0, 2 and 3. */
+int onnx_moment_axes(onnx_call *c, unsigned char *reduced);
 
 /* Makes output 0 of a type, without, or with 1 for, the reduced dimensions of input 0. Returns it,
    or NULL. */

@@ -1129,34 +1129,36 @@ static void onnx_norm_reduce(const onnx_tensor *x, const int64_t *step, double *
     }
 }
 
-static int onnx_norm_mean_variance(onnx_call *c)
+int onnx_moment_axes(onnx_call *c, unsigned char *reduced)
 {
     static const int64_t usual[3] = { 0, 2, 3 };
+    int count, k;
+    const int64_t *axes = onnx_ints(c, "axes", &count);
+    memset(reduced, 0, ONNX_MOST_RANK);
+    for (k = 0; k < (axes ? count : 3); k++) {
+        const int axis = onnx_axis(c, axes ? axes[k] : usual[k], c->in[0]->rank);
+        if (axis < 0)
+            return -1;
+        reduced[axis] = 1;
+    }
+    return 0;
+}
+
+static int onnx_norm_mean_variance(onnx_call *c)
+{
+    unsigned char reduced[ONNX_MOST_RANK];
     int64_t step[ONNX_MOST_RANK], place[ONNX_MOST_RANK] = { 0 };
     onnx_tensor *x, *y;
     size_t kept = 1, i;
     double *mean, *variance, n;
-    int count, d;
-    const int64_t *axes = onnx_ints(c, "axes", &count);
-    if (!axes) {
-        axes = usual;
-        count = 3;
-    }
+    int d;
     if (onnx_norm_begin(c, &x, &y, 0))
         return -1;
-    for (d = 0; d < x->rank; d++)
-        step[d] = 1;
-    for (d = 0; d < count; d++) {
-        const int axis = onnx_axis(c, axes[d], x->rank);
-        if (axis < 0)
-            return onnx_norm_end(c, x, y, 1);
-        step[axis] = 0;
-    }
+    if (onnx_moment_axes(c, reduced))
+        return onnx_norm_end(c, x, y, 1);
     for (d = x->rank - 1; d >= 0; d--) {
-        if (step[d]) {
-            step[d] = (int64_t)kept;
-            kept *= (size_t)x->dim[d];
-        }
+        step[d] = reduced[d] ? 0 : (int64_t)kept;
+        kept *= reduced[d] ? 1 : (size_t)x->dim[d];
     }
     mean = (double *)onnx_room(c, 2 * kept, sizeof *mean);
     if (!mean)
