@@ -45,6 +45,9 @@ int fail(const char *format, ...);
 /* Allocates zeros, or ends the program: the outputs are then as they were. */
 void *allocate(size_t count, size_t size);
 
+/* Whether a message of the evaluator says that --memory is too little. */
+int is_limit_of_memory(const char *message);
+
 /* Wall-clock seconds, and the processor seconds of all threads. */
 double seconds(void);
 double processor_seconds(void);
@@ -336,8 +339,15 @@ int conversion_add(conversion *c, const char *key, const char *name, deploy_memo
 /* Compares the ways from `from` on with the original on the held-out training samples, at most
    `most` of them (0: all): way.hold and way.held. */
 int conversion_hold(conversion *c, int from, size_t most);
-/* Says when one ReLU a gate is too few in what is written: more than 5 % of the predictions flip,
-   or values that are no classes move by more than a tenth of their deviation. */
+/* What is said to be much on held-out training samples: per cent of the predictions that flip, the
+   part of a detector's rows that is lost, and the change of other values, in their deviations. */
+#define MUCH_FLIPS 5.0
+#define MUCH_LOST 0.05
+#define MUCH_CHANGED 0.1
+
+/* Per cent of the predictions that flip. */
+double flips_of(const measured *m);
+/* Says when one ReLU a gate is too few in what is written, by these limits. */
 void conversion_note_one_relu(conversion *c);
 /* After fine-tuning, chooses the way with the best score on held-out training samples. */
 int conversion_choose(conversion *c);

@@ -113,6 +113,11 @@ static int try_again(conversion *c)
     return 1;
 }
 
+int is_limit_of_memory(const char *message)
+{
+    return strstr(message, "exceeds the limit of") != NULL;
+}
+
 /* A file can declare its batch as open and yet compute one sample alone: a shape in it is that of
    the sample with which it was exported, or an input that is the same in each run is. */
 static int try_one(conversion *c)
@@ -125,8 +130,7 @@ static int try_one(conversion *c)
     if (data_batch_is_fixed() || samples == 1 || data_fix_batch(1) || try_first(c))
         return fail("%s", message);
     conversion_note(c, "Samples are evaluated one by one, as %s cannot take %zu at once: %s",
-                    strstr(message, "exceeds the limit of") ? "the memory" : "the file", samples,
-                    message);
+                    is_limit_of_memory(message) ? "the memory" : "the file", samples, message);
     return 0;
 }
 
@@ -1180,25 +1184,30 @@ static void note_open_weights(conversion *c)
                         (const char *)first->name.p);
 }
 
+double flips_of(const measured *m)
+{
+    return m->rows ? 100 * (double)m->flips / (double)m->rows : 0;
+}
+
 void conversion_note_one_relu(conversion *c)
 {
     const way *w = c->way + c->written;
     const measured *m = &w->hold;
-    const double flips = m->rows ? 100 * (double)m->flips / (double)m->rows : 0;
+    const double flips = flips_of(m);
     if (option.relus > 1 || option.within > 0 || option.average > 0
         || w->how.what == ONNX_RELU_COLD)
         return;
-    if (c->class_axis >= 0 && flips > 5)
+    if (c->class_axis >= 0 && flips > MUCH_FLIPS)
         conversion_note(c,
                         "One ReLU a gate will not do here: %.1f %% of the predictions on held-out "
                         "training samples change: %s.",
                         flips, advice(ADVICE_MORE_RELUS));
-    else if (option.kept >= 0 && w->held > 0.05)
+    else if (option.kept >= 0 && w->held > MUCH_LOST)
         conversion_note(c,
                         "One ReLU a gate will not do here: of the rows above the threshold on "
                         "held-out training samples, %.1f %% are lost: %s.",
                         100 * w->held, advice(ADVICE_MORE_RELUS));
-    else if (option.kept < 0 && c->class_axis < 0 && w->held > 0.1)
+    else if (option.kept < 0 && c->class_axis < 0 && w->held > MUCH_CHANGED)
         conversion_note(c,
                         "On held-out training samples the values change by %.2f of their deviation "
                         "on average with one ReLU a gate: %s.",

@@ -47,17 +47,18 @@ typedef struct {
     int rank;                    /* of a sample, without the batch; of SOURCE_SAME: of the input */
     int64_t dim[ONNX_MOST_RANK]; /* of that */
     size_t elements;             /* of a sample */
+    float pixel[3][256];         /* what a byte of each channel becomes */
     /* SOURCE_IMAGES */
     data_set set;
     size_t channels, rows, columns;
-    int last, vector;    /* channels are last; the input is a vector, in PyTorch's order */
-    float pixel[3][256]; /* what a byte of each channel becomes */
+    int last, vector; /* channels are last; the input is a vector, in PyTorch's order */
     /* SOURCE_ROWS, SOURCE_TOKENS: all samples, [sample][element] */
     float *row;
     int32_t *token;
     /* SOURCE_ARRAY, SOURCE_SAME */
     unsigned char *bytes;
     npy array;
+    int by_pixel; /* its bytes become those of `pixel` */
 } source;
 
 static struct {
@@ -414,6 +415,10 @@ static int open_array(source *s)
                     advice(ADVICE_SCALE_BYTES));
     }
     data.scaled |= is_bytes && s->type == ONNX_F32;
+    s->by_pixel = is_bytes && s->type == ONNX_F32 && option.normalised;
+    for (k = 0; s->by_pixel && k < 3 * 256; k++)
+        s->pixel[k / 256][k % 256] =
+            (float)(((double)(k % 256) / 255 - option.mean[k / 256]) / option.std[k / 256]);
     if (!is_bytes && option.normalised && data.sources == 1) {
         return fail("%s: not bytes, so its values are used as they are: --mean and --std are for "
                     "images and for arrays of bytes",
@@ -1280,17 +1285,10 @@ static size_t channel_of(const source *s, size_t k)
 /* Bytes of images are scaled as the options say. */
 static void array_floats(const source *s, size_t place, float *to)
 {
-    float scaled[3][256]; /* what the bytes of a channel become */
-    size_t k, c;
+    size_t k;
     npy_floats(to, &s->array, place * s->elements, s->elements);
-    if (s->array.type != NPY_U8 || s->type != ONNX_F32 || !option.normalised)
-        return;
-    for (c = 0; c < 3; c++) {
-        for (k = 0; k < 256; k++)
-            scaled[c][k] = (float)(((double)k / 255 - option.mean[c]) / option.std[c]);
-    }
-    for (k = 0; k < s->elements; k++)
-        to[k] = scaled[channel_of(s, k)][(size_t)to[k]];
+    for (k = 0; s->by_pixel && k < s->elements; k++)
+        to[k] = s->pixel[channel_of(s, k)][(size_t)to[k]];
 }
 
 /* Copies sample i of a part, in the order of the file's elements. */

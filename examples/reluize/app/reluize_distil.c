@@ -142,8 +142,10 @@ static onnx_tensor *augmented(distil_run *r, onnx_run *run, onnx_tensor *x, size
     return y;
 }
 
-/* With --epochs or --label-weight, gives a slot the labels of so many samples from order[first] on.
- */
+/* Whether the training learns labels, alone or beside the original's outputs. */
+static int learns_labels(void) { return option.epochs || option.label_weight > 0; }
+
+/* Gives a slot the labels of so many samples from order[first] on, if they are learned. */
 static int set_labels(distil_run *r, size_t slot, const uint32_t *order, size_t first,
                       size_t samples)
 {
@@ -151,7 +153,7 @@ static int set_labels(distil_run *r, size_t slot, const uint32_t *order, size_t 
     double *label;
     size_t i, k;
     int bad;
-    if (!option.epochs && !(option.label_weight > 0))
+    if (!learns_labels())
         return 0;
     label = (double *)allocate(samples * answers, sizeof *label);
     for (i = 0; i < samples; i++) {
@@ -209,7 +211,7 @@ static int fail_training(distil_run *r)
     char why[160];
     double bytes;
     snprintf(why, sizeof why, "%s", onnx_distil_message(r->d));
-    if (!(option.memory > 0) || !strstr(why, "exceeds the limit of"))
+    if (!is_limit_of_memory(why))
         return fail("%s", why);
     bytes = bytes_of_training(r);
     if (!(bytes > 0))
@@ -752,7 +754,7 @@ static int check_labels(const conversion *c)
 {
     const char *name = option.epochs ? "--epochs" : "--label-weight";
     const deploy_span *scored = conversion_scored_name(c);
-    if (!option.epochs && !(option.label_weight > 0))
+    if (!learns_labels())
         return 0;
     if (!labels.answers)
         return fail("%s: %s requires labels, and there are none", option.data[0].file, name);

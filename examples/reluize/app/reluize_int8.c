@@ -252,12 +252,6 @@ static void note_floats(const quantization *z)
     }
 }
 
-/* Percent of the predictions that changed. */
-static double flips_of(const measured *m)
-{
-    return m->rows ? 100 * (double)m->flips / (double)m->rows : 0;
-}
-
 /* Says so if 8 bits lose much on the held-out samples, beside the network that was quantized. */
 static void note_loss(const quantization *z)
 {
@@ -266,19 +260,19 @@ static void note_loss(const quantization *z)
     const way *floats = strcmp(z->key, "before_8") ? c->way + c->written : NULL;
     const double held = in_8->held - (floats ? floats->held : 0);
     const double flips = flips_of(&in_8->hold) - (floats ? flips_of(&floats->hold) : 0);
-    if (c->class_axis >= 0 && flips > 5)
+    if (c->class_axis >= 0 && flips > MUCH_FLIPS)
         conversion_note(
             z->c,
             "%s: on held-out training samples %.1f %% of the predictions change more than "
             "in floats. Ranges are those of the inputs: are these as in training?",
             z->name, flips);
-    else if (option.kept >= 0 && held > 0.05)
+    else if (option.kept >= 0 && held > MUCH_LOST)
         conversion_note(
             z->c,
             "%s: of the rows above the threshold on held-out training samples, %.1f %% are "
             "lost more than in floats.",
             z->name, 100 * held);
-    else if (option.kept < 0 && c->class_axis < 0 && held > 0.1)
+    else if (option.kept < 0 && c->class_axis < 0 && held > MUCH_CHANGED)
         conversion_note(
             z->c,
             "%s: on held-out training samples the values change by %.2f of their deviation "
