@@ -995,17 +995,11 @@ static void check_case(const test_case *c)
 static void check_names(void)
 {
     static const int64_t dim[1] = { 2 };
-    memory_file graph = { NULL, 0, 0 }, node = graph, file, text = graph;
+    memory_file file = build_one_node("Relu", "a~ */?\\\n{}", 1, 1, dim, 17);
+    memory_file text = { NULL, 0, 0 };
     onnx_run *run;
     onnx_graph *g;
     onnx_c *c;
-    build_value(&graph, BUILD_INPUT, "a~ */?\\\n{}", 1, 1, dim);
-    build_text(&node, 1, "a~ */?\\\n{}");
-    build_text(&node, 2, "y");
-    build_text(&node, 4, "Relu");
-    build_message(&graph, BUILD_NODE, &node);
-    build_value(&graph, BUILD_OUTPUT, "y", 1, 1, dim);
-    file = build_model(&graph, 8, 17);
     g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
     run = g ? onnx_run_begin(g, NULL, said) : NULL;
     if (check(run != NULL, "a graph with a name of signs", "%s", said)) {

@@ -117,15 +117,7 @@ static void refuse(const char *name, const char *input, int type, int rank, cons
 {
     static const onnx_c_fixed fixed = { 0, 1, { 2 } };
     static const int64_t two[1] = { 2 };
-    memory_file graph = { NULL, 0, 0 }, node = graph;
-    one_version one;
-    build_value(&graph, BUILD_INPUT, input, type, rank, two);
-    build_text(&node, 1, input);
-    build_text(&node, 2, "y");
-    build_text(&node, 4, "Identity");
-    build_message(&graph, BUILD_NODE, &node);
-    build_value(&graph, BUILD_OUTPUT, "y", type, rank, two);
-    one = begin_file(build_model(&graph, 8, 17));
+    one_version one = begin_file(build_one_node("Identity", input, type, rank, two, 17));
     add("%d ", onnx_c_version_fix(&one.version, &fixed, 1, said) == LGELU_E_FILE);
     check(one.version.graph == one.graph, "what is refused leaves the graph", "another");
     add("%s", said);

@@ -149,19 +149,13 @@ static void check_long_name(void)
 {
     static const int64_t dim[1] = { 2 };
     char name[4097], said[160] = "";
-    memory_file graph = { NULL, 0, 0 }, node = graph, file, out = graph;
+    memory_file file, out = { NULL, 0, 0 };
     onnx_graph *g;
     onnx_run *run;
     lgelu_status status = LGELU_OK;
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = 0;
-    build_value(&graph, BUILD_INPUT, name, 1, 1, dim);
-    build_text(&node, 1, name);
-    build_text(&node, 2, "y");
-    build_text(&node, 4, "Dropout");
-    build_message(&graph, BUILD_NODE, &node);
-    build_value(&graph, BUILD_OUTPUT, "y", 1, 1, dim);
-    file = build_model(&graph, 8, 10);
+    file = build_one_node("Dropout", name, 1, 1, dim, 10);
     g = onnx_graph_open(file.data, file.size, NULL, NULL, said);
     run = g ? onnx_run_begin(g, NULL, said) : NULL;
     if (run) {

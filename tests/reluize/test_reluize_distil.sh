@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_reluize_distil.sh: reluize --steps on the sample network and images of the repository: what is written is nearer to the
 # original on held-out images than the conversion alone, a run that is interrupted continues with the same bits, and so does one with less
-# memory; labels alone, and beside the original. The precision of
-# boxes by tools/detector_boxes.py is that of a case counted by hand.
+# memory; labels alone, and beside the original. The precision of boxes by tools/detector_boxes.py is that of a case counted by hand.
 out=build/reluize_distil
 . tools/job.sh
 library="$IMPLEMENTATION -lm"
@@ -44,11 +43,19 @@ else
     verdict $? "with few samples the loss falls, too" "from and to: $loss; $(tail -n 1 $out/few.err)"
 fi
 
-# The same on two threads, interrupted after the first measurement.
-OMP_NUM_THREADS=2 $run -o $out/part.onnx > $out/part.txt 2> $out/part.err &
-wait_until grep -q '^distilled' $out/part.err
-kill -INT $!
-wait $!
+# interrupt NAME COMMAND...: begins a run on two threads that makes $out/NAME.onnx, and interrupts it after its first measurement
+interrupt()
+{
+    name=$1
+    shift
+    OMP_NUM_THREADS=2 "$@" -o $out/$name.onnx > $out/$name.txt 2> $out/$name.err &
+    wait_until grep -q '^distilled' $out/$name.err
+    kill -INT $!
+    wait $!
+}
+
+# The same on two threads, interrupted.
+interrupt part $run
 if [ ! -s $out/part.onnx.distil ]; then echo "skip an interrupted run: it had ended before"
 else
     [ ! -s $out/part.txt ]
@@ -104,10 +111,7 @@ both="$out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures 
 OMP_NUM_THREADS=1 $both -o $out/both.onnx --quiet > $out/both.txt 2> $out/both.err
 grep -q 'inputs as they are, labels with a weight of 0.5; loss' $out/both.txt && ! cmp -s $out/both.onnx $out/whole.onnx
 verdict $? "--steps with --label-weight" "$(tail -n 1 $out/both.err)"
-OMP_NUM_THREADS=2 $both -o $out/both_2.onnx > $out/both.txt 2> $out/both.err &
-wait_until grep -q '^distilled' $out/both.err
-kill -INT $!
-wait $!
+interrupt both_2 $both
 if [ ! -s $out/both_2.onnx.distil ]; then echo "skip an interrupted run with labels beside the original: it had ended before"
 else
     cp $out/both_2.onnx.distil $out/other.onnx.distil

@@ -188,4 +188,18 @@ static inline memory_file build_model(memory_file *graph, int version, int opset
     build_message(&model, 8, &set);
     return model;
 }
+
+/* A model whose only node makes y of its input, whose name may be any text, with the same shape. */
+static inline memory_file build_one_node(const char *op, const char *in, int type, int rank,
+                                         const int64_t *dim, int opset)
+{
+    memory_file graph = { NULL, 0, 0 }, node = graph;
+    build_value(&graph, BUILD_INPUT, in, type, rank, dim);
+    build_text(&node, 1, in);
+    build_text(&node, 2, "y");
+    build_text(&node, 4, op);
+    build_message(&graph, BUILD_NODE, &node);
+    build_value(&graph, BUILD_OUTPUT, "y", type, rank, dim);
+    return build_model(&graph, 8, opset);
+}
 #endif
